@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <future>
+#include <unistd.h>
+
+#include <freshet/base/bytes.h>
+#include <freshet/base/file_system.h>
+#include <freshet/base/future.h>
+#include <freshet/base/random.h>
+#include <freshet/base/result.h>
+#include <freshet/base/scheduler.h>
+#include <freshet/base/sqlstate.h>
+
+namespace freshet::base {
+namespace {
+
+Result<int> half(int value) {
+  if (value % 2 != 0) return fail(sqlstate::kDataException, "odd");
+  return value / 2;
+}
+
+Result<int> quarter(int value) {
+  const int once = FRESHET_TRY(half(value));
+  return half(once);
+}
+
+TEST_CASE("result: TRY passes values on and returns errors", "[base]") {
+  CHECK(*quarter(8) == 2);
+  CHECK(quarter(6).error().sqlstate == sqlstate::kDataException);
+}
+
+TEST_CASE("bytes: what is written reads back, and a short input is bad, not undefined", "[base]") {
+  ByteWriter writer;
+  writer.u8(7);
+  writer.svarint(-123456789);
+  writer.varint(UINT64_MAX);
+  writer.bytes("freshet");
+  writer.f64(0.5);
+  const Bytes whole = writer.take();
+  ByteReader reader(whole);
+  CHECK(reader.u8() == 7);
+  CHECK(reader.svarint() == -123456789);
+  CHECK(reader.varint() == UINT64_MAX);
+  CHECK(reader.bytes() == "freshet");
+  CHECK(reader.f64() == 0.5);
+  CHECK((reader.ok() && reader.at_end()));
+  for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+    ByteReader torn(BytesView(whole).substr(0, cut));
+    torn.u8(), torn.svarint(), torn.varint(), torn.bytes(), torn.f64();
+    CHECK_FALSE(torn.ok());
+  }
+}
+
+TEST_CASE("random: bounds hold at the edges of the type", "[base]") {
+  Random random(1);
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(random.below(3) < 3);
+    const std::int64_t value = random.between(INT64_MIN, INT64_MIN + 1);
+    CHECK(value <= INT64_MIN + 1);
+  }
+}
+
+TEST_CASE("strand: tasks run in order and never overlap", "[base]") {
+  auto scheduler = make_thread_scheduler(4, 1);
+  Strand strand(*scheduler);
+  std::atomic<int> inside{0};
+  std::vector<int> order;
+  std::promise<void> done;
+  for (int i = 0; i < 1000; ++i) {
+    strand.post([&, i] {
+      FRESHET_ASSERT(inside.fetch_add(1) == 0);
+      order.push_back(i);
+      inside.fetch_sub(1);
+      if (i == 999) done.set_value();
+    });
+  }
+  done.get_future().wait();
+  CHECK(std::ranges::is_sorted(order));
+}
+
+TEST_CASE("future: continuations flatten, errors pass through, and a lost promise is an error",
+          "[base]") {
+  auto scheduler = make_thread_scheduler(2, 1);
+  auto wait = [&](Future<int> future) {
+    std::promise<Result<int>> done;
+    std::move(future).on_ready(*scheduler, [&](Result<int> r) { done.set_value(std::move(r)); });
+    return done.get_future().get();
+  };
+  Promise<int> promise;
+  auto chained = promise.future()
+                     .and_then(*scheduler, [](int x) { return x + 1; })
+                     .and_then(*scheduler, [](int x) { return half(x); })
+                     .and_then(*scheduler, [](int x) { return Future<int>::ready(x * 10); });
+  promise.resolve(5);
+  CHECK(*wait(std::move(chained)) == 30);
+  CHECK(wait(Future<int>::ready(5).and_then(*scheduler, half)).error().message == "odd");
+  auto lost = Promise<int>().future();
+  CHECK(wait(std::move(lost)).error().code == ErrorCode::kCancelled);
+}
+
+TEST_CASE("timers: fire in the order of their times, unless cancelled", "[base]") {
+  auto scheduler = make_thread_scheduler(1, 1);
+  Strand strand(*scheduler);
+  std::vector<int> order;
+  std::promise<void> done;
+  using std::chrono::milliseconds;
+  scheduler->after(milliseconds(20), strand, [&] { done.set_value(); });
+  scheduler->after(milliseconds(10), strand, [&] { order.push_back(2); });
+  scheduler->after(milliseconds(1), strand, [&] { order.push_back(1); });
+  const TimerId dropped = scheduler->after(milliseconds(5), strand, [&] { order.push_back(9); });
+  CHECK(scheduler->cancel(dropped));
+  done.get_future().wait();
+  CHECK(order == std::vector{1, 2});
+}
+
+TEST_CASE("posix files: write, read, rename, list and lock", "[base]") {
+  auto files = make_posix_file_system();
+  const std::string root =
+      std::filesystem::temp_directory_path() / ("freshet_base_" + std::to_string(::getpid()));
+  REQUIRE(files->make_directory(root));
+  {
+    auto file = files->open(root + "/a", OpenMode::kCreateNew);
+    REQUIRE(file);
+    REQUIRE((*file)->write_at(0, "hello"));
+    REQUIRE((*file)->sync());
+    CHECK(*(*file)->read_at(1, 1u << 30) == "ello");
+  }
+  REQUIRE(files->rename(root + "/a", root + "/b"));
+  REQUIRE(files->sync_directory(root));
+  CHECK(*files->list(root) == std::vector<std::string>{"b"});
+  CHECK(files->open(root + "/a", OpenMode::kRead).error().code == ErrorCode::kNotFound);
+  auto lock = files->lock(root + "/lock");
+  REQUIRE(lock);
+  CHECK(files->lock(root + "/lock").error().code == ErrorCode::kConflict);
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace freshet::base
