@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <freshet/persist/updates.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <freshet/base/assert.h>
+
+namespace freshet::persist {
+namespace {
+
+/// The first eight bytes as a number that orders as they do; short rows are padded with zeros.
+std::uint64_t prefix_of(base::BytesView row) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, row.data(), std::min<std::size_t>(row.size(), 8));
+  return __builtin_bswap64(word);
+}
+
+struct SortKey {
+  std::uint64_t prefix;
+  std::uint32_t index;
+};
+
+}  // namespace
+
+std::uint64_t hash_bytes(base::BytesView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+void Updates::reserve(std::size_t updates, std::size_t row_bytes) {
+  rows_.reserve(row_bytes);
+  ends_.reserve(updates + 1);
+  times_.reserve(updates);
+  diffs_.reserve(updates);
+}
+
+void Updates::push(base::BytesView row, Time time, Diff diff) {
+  FRESHET_ASSERT(rows_.size() + row.size() <= UINT32_MAX, rows_.size(), row.size());
+  rows_.append(row);
+  ends_.push_back(static_cast<std::uint32_t>(rows_.size()));
+  times_.push_back(time);
+  diffs_.push_back(diff);
+}
+
+void Updates::clear() {
+  rows_.clear();
+  ends_.assign(1, 0);
+  times_.clear();
+  diffs_.clear();
+}
+
+bool Updates::is_consolidated() const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (diffs_[i] == 0) return false;
+    if (i == 0) continue;
+    const int order = row(i - 1).compare(row(i));
+    if (order > 0 || (order == 0 && times_[i - 1] >= times_[i])) return false;
+  }
+  return true;
+}
+
+void Updates::consolidate() {
+  if (is_consolidated()) return;
+  std::vector<SortKey> keys(size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = {prefix_of(row(i)), i};
+  std::ranges::sort(keys, [this](const SortKey& a, const SortKey& b) {
+    if (a.prefix != b.prefix) return a.prefix < b.prefix;
+    const int order = row(a.index).compare(row(b.index));
+    return order != 0 ? order < 0 : times_[a.index] < times_[b.index];
+  });
+  Updates sorted;
+  sorted.reserve(size(), rows_.size());
+  for (std::size_t i = 0; i < keys.size();) {
+    const std::uint32_t first = keys[i].index;
+    Diff sum = diffs_[first];
+    for (++i; i < keys.size() && times_[keys[i].index] == times_[first] &&
+              row(keys[i].index) == row(first);
+         ++i) {
+      sum += diffs_[keys[i].index];
+    }
+    if (sum != 0) sorted.push(row(first), times_[first], sum);
+  }
+  *this = std::move(sorted);
+}
+
+void Updates::advance_to(Time since) {
+  for (Time& time : times_) time = std::max(time, since);
+}
+
+std::uint64_t Updates::row_hash_sum() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const base::BytesView bytes = row(i);
+    sum += XXH3_64bits(bytes.data(), bytes.size()) * static_cast<std::uint64_t>(diffs_[i]);
+  }
+  return sum;
+}
+
+Time Updates::least_time() const {
+  return empty() ? kClosed : *std::ranges::min_element(times_);
+}
+
+Time Updates::greatest_time() const { return empty() ? 0 : *std::ranges::max_element(times_); }
+
+Updates Updates::adopt(base::Bytes rows, std::vector<std::uint32_t> offsets, std::vector<Time> times,
+                       std::vector<Diff> diffs) {
+  FRESHET_ASSERT(offsets.size() == times.size() + 1 && diffs.size() == times.size(), offsets.size(),
+                 times.size(), diffs.size());
+  FRESHET_ASSERT(offsets.back() <= rows.size(), offsets.back(), rows.size());
+  Updates updates;
+  updates.rows_ = std::move(rows);
+  updates.ends_ = std::move(offsets);
+  updates.times_ = std::move(times);
+  updates.diffs_ = std::move(diffs);
+  return updates;
+}
+
+}  // namespace freshet::persist
