@@ -44,6 +44,8 @@ class BytesVector {
     FRESHET_ASSERT(bytes_.size() <= UINT32_MAX, bytes_.size());
     offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   }
+  /// Appends many values at once: value i of `bytes` ends at ends[i].
+  void append_all(std::string_view bytes, std::span<const std::uint32_t> ends);
   void reserve(std::size_t values, std::size_t bytes) {
     offsets_.reserve(values + 1);
     bytes_.reserve(bytes);
@@ -103,19 +105,21 @@ class ColumnBuilder {
   void append_null();
   /// The datum must be NULL or of the column's physical type.
   void append(const Datum& datum, const SqlType& type);
-  /// Direct access for typed loops; follow each push with `mark_valid()` only if NULLs are mixed in.
+  /// Direct access for typed loops. What is pushed is valid; it may be mixed with `append_null`.
   template <typename Vector>
   Vector& values() {
     return std::get<Vector>(values_);
   }
   void append_from(const Column& column, std::size_t row);
+  [[nodiscard]] PhysicalType physical() const { return static_cast<PhysicalType>(values_.index()); }
   [[nodiscard]] std::size_t size() const;
   void reserve(std::size_t rows);
+  /// Takes the column and starts again empty.
   ColumnPtr finish();
 
  private:
   ColumnValues values_;
-  std::vector<std::uint8_t> validity_;  // filled up lazily from the first NULL on
+  std::vector<std::uint8_t> validity_;  // reaches to the last NULL; what lies behind is valid
 };
 
 /// The rows of `column` named by `rows`, in that order (a filter or a sort, applied).

@@ -20,11 +20,13 @@
 
 namespace freshet::repr {
 
-/// Compares as PostgreSQL does: months of 30 days of 24 hours; the three parts are the form.
+/// SQL compares intervals by months of 30 days of 24 hours (`interval_span` in datetime.h); the three
+/// parts are the form. `==` here is identity of the parts.
 struct Interval {
   std::int32_t months = 0;
   std::int32_t days = 0;
   std::int64_t micros = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 using Uuid = std::array<std::uint8_t, 16>;

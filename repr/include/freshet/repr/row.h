@@ -78,6 +78,10 @@ class RowDecoder {
   std::size_t rows_ = 0;
 };
 
+/// Arrays as they lie in a column of bytes: key bytes, then forms, like a row of one column.
+std::string encode_array(const ArrayValue& array, const SqlType& type);
+Result<ArrayValue> decode_array(std::string_view bytes, const SqlType& type);
+
 /// The key bytes of one value, as they stand in a row; for index seeks and ranges.
 std::string encode_key(const Datum& datum, const SqlType& type);
 

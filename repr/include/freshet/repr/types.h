@@ -45,12 +45,13 @@ enum class TypeKind : std::uint8_t {
   kRecord = 33,
 };
 
-/// How values of a kind lie in memory (see chunk.h).
+/// How values of a kind lie in memory (see chunk.h). Dates are days and timestamps microseconds from
+/// 2000-01-01 (datetime.h); oid and the reg* types are 64-bit integers, so that they order as unsigned.
 enum class PhysicalType : std::uint8_t {
   kBool,      ///< std::uint8_t, 0 or 1
-  kInt16,
-  kInt32,
-  kInt64,
+  kInt16,     ///< int2
+  kInt32,     ///< int4, date
+  kInt64,     ///< int8, time, timestamp, timestamptz, oid, reg*
   kFloat,
   kDouble,
   kNumeric,   ///< Numeric
@@ -110,6 +111,19 @@ const std::vector<TypeKind>& all_type_kinds();
 /// True if equal values of the type can look different (numeric scale, -0, interval parts, char(n)
 /// blanks), so that rows keep a form beside the key. Arrays: if the element's type has forms.
 bool has_forms(const SqlType& type);
+
+/// The limits that a type modifier sets. -1 where the modifier is absent or says nothing of it.
+/// varchar(n), char(n): n in characters.
+std::int32_t typmod_length(const SqlType& type);
+/// time(p), timestamp(p), interval(p): p.
+std::int32_t typmod_precision(const SqlType& type);
+/// numeric(p, s), as PostgreSQL packs it (s may be negative).
+struct NumericTypmod {
+  std::int32_t precision;
+  std::int32_t scale;
+};
+std::optional<NumericTypmod> numeric_typmod(std::int32_t typmod);
+std::int32_t make_numeric_typmod(NumericTypmod limits);
 
 struct ColumnType {
   SqlType type;
