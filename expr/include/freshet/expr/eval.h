@@ -27,19 +27,25 @@ struct RowErrors {
   [[nodiscard]] const Error* find(std::uint32_t row) const;
 };
 
-/// What a kernel is called with. Arguments all have `rows` values; a row set in `errors` beforehand is ignored.
+struct ScalarKernel;
+
+/// What a kernel is called with. An argument has `rows` values, or a single one that stands for all rows
+/// (a constant is never copied out). Rows that are in `errors` beforehand are ignored.
 struct KernelCall {
   std::span<const repr::ColumnPtr> arguments;
   std::span<const repr::SqlType> types;
   repr::SqlType result_type;
   std::size_t rows;
   RowErrors& errors;
+  const ScalarKernel* kernel = nullptr;
 };
 
-/// The implementation of a scalar function over columns. Strictness is the caller's business: slots that are
-/// NULL hold harmless values, and what the kernel computes for them is not seen, nor are errors of them.
+/// The implementation of a scalar function over columns. It returns `rows` values. The kernel of a strict
+/// function gives NULL (and no error) where an argument is NULL; slots that are NULL hold harmless values.
 struct ScalarKernel {
   repr::ColumnPtr (*evaluate)(KernelCall& call);
+  /// The operator that a quantified comparison (`any_of`, `all_of`) applies to each element.
+  const FunctionSpec* inner = nullptr;
 };
 
 struct Evaluated {

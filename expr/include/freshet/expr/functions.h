@@ -51,7 +51,14 @@ struct FunctionSpec {
 std::span<const FunctionSpec* const> functions_named(std::string_view name);
 std::span<const FunctionSpec* const> operators_named(std::string_view name);
 const FunctionSpec* function_by_signature(std::string_view signature);
+/// Functions and operators, without casts and quantified operators; in a fixed order.
 std::span<const FunctionSpec* const> all_functions();
+
+/// `x op ANY (array)` and `x op ALL (array)` as functions of (x, array), for an operator with two arguments
+/// and a boolean result; null for any other. Signature: "any(=(int4,int4))". They have SQL's logic: NULL if
+/// the answer depends on a NULL element.
+const FunctionSpec* any_of(const FunctionSpec& binary_operator);
+const FunctionSpec* all_of(const FunctionSpec& binary_operator);
 
 /// PostgreSQL's contexts: an implicit cast may be used anywhere, an assignment cast when storing into a
 /// column, an explicit one only when written.
@@ -63,10 +70,20 @@ struct CastSpec {
   CastContext context;
   const FunctionSpec* function;  ///< Null: binary-compatible, nothing to do.
 };
-/// Includes casts through text (I/O conversion), arrays of castable elements, and typmod coercion.
+/// Includes casts through text (I/O conversion), arrays of castable elements, and typmod coercion. Looks at
+/// kinds only: the cast to a type with a typmod gives any value of that kind, and the caller applies
+/// `typmod_coercion` behind it. Between equal kinds: nothing to do, or the coercion if only `to` limits it.
 std::optional<CastSpec> find_cast(const repr::SqlType& from, const repr::SqlType& to);
-/// The function that applies `typmod` to a value of that kind (value, int4 typmod, bool explicit).
+/// The function that applies `typmod` to a value of that kind (value, int4 typmod, bool explicit); null
+/// if the kind has no typmod.
 const FunctionSpec* typmod_coercion(repr::TypeKind kind);
+struct CastEntry {
+  repr::SqlType from;
+  repr::SqlType to;
+  CastSpec cast;
+};
+/// The casts between scalar types, in a fixed order; for pg_cast and the documentation.
+std::span<const CastEntry> all_casts();
 
 /// How an aggregate is maintained; decides its physical plan.
 enum class AggregateClass : std::uint8_t {
