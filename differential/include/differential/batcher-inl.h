@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Bodies of batcher.h.
+#pragma once
+
+#include <differential/batcher.h>
+
+namespace differential {
+
+template <typename K, typename V, typename T, typename R>
+Run<K, V, T, R> sort_into_run(const Updates<K, V, T, R>& rows, RunBuilder<K, V, T, R>& builder,
+                              detail::SortScratch& scratch) {
+  const auto order = sorted_order(rows, scratch);
+  const auto keys = rows.keys.view();
+  const auto vals = rows.vals.view();
+  const std::size_t size = order.size();
+  const bool uniform = rows.times.uniform();
+  bool same_key = false;
+  bool same_val = false;
+  for (std::size_t i = 0; i < size;) {
+    const std::size_t row = order[i].row;
+    R sum = rows.diffs[row];
+    std::size_t j = i + 1;
+    bool next_key = false;
+    bool next_val = false;
+    for (; j < size; ++j) {
+      const std::size_t other = order[j].row;
+      if (order[j].prefix == order[i].prefix) {
+        next_key = compare(keys[row], keys[other]) == 0;
+      } else {
+        // Other values of one key can differ in the prefix only if it holds a part of the value.
+        next_key = PrefixOf<RefOf<K>>::kExact && PrefixOf<RefOf<K>>::kBits < 64 &&
+                   compare(keys[row], keys[other]) == 0;
+      }
+      next_val = next_key && compare(vals[row], vals[other]) == 0;
+      if (!next_val || (!uniform && !(rows.times[row] == rows.times[other]))) break;
+      add_to(sum, rows.diffs[other]);
+    }
+    if (!same_key) builder.key(keys[row]);
+    if (!same_val) builder.val(vals[row]);
+    if (!is_zero(sum)) builder.update(rows.times[row], sum);
+    same_key = j < size && next_key;
+    same_val = j < size && next_val;
+    i = j;
+  }
+  scratch.entries.clear();
+  return builder.finish();
+}
+
+template <typename K, typename V, typename T, typename R>
+void Batcher<K, V, T, R>::flush() {
+  verified_.clear();
+  if (incoming_.times.uniform()) {
+    if (!incoming_.empty()) {
+      add_to_pile(piles_[incoming_.times[0]], sort_into_run(incoming_, builder_, scratch_),
+                  block_bytes_);
+    }
+  } else {
+    future_.add_all(incoming_);
+  }
+  incoming_.clear();
+}
+
+template <typename K, typename V, typename T, typename R>
+void Batcher<K, V, T, R>::add_to_pile(Runs& pile, RunType run, std::size_t block_bytes) {
+  if (run.empty()) return;
+  pile.push_back(std::move(run));
+  while (pile.size() > 1 && pile[pile.size() - 1].updates * 2 >= pile[pile.size() - 2].updates) {
+    RunType last = std::move(pile.back());
+    pile.pop_back();
+    pile.back() = merge_runs<K, V, T, R>(std::move(pile.back()), std::move(last), nullptr, block_bytes);
+    if (pile.back().empty()) pile.pop_back();
+  }
+}
+
+template <typename K, typename V, typename T, typename R>
+Run<K, V, T, R> Batcher<K, V, T, R>::merge_pile(Runs pile, std::size_t block_bytes) {
+  // Small ones first.
+  while (pile.size() > 1) {
+    std::sort(pile.begin(), pile.end(),
+              [](const RunType& a, const RunType& b) { return a.updates > b.updates; });
+    RunType last = std::move(pile.back());
+    pile.pop_back();
+    pile.back() = merge_runs<K, V, T, R>(std::move(pile.back()), std::move(last), nullptr, block_bytes);
+  }
+  return pile.empty() ? RunType{} : std::move(pile[0]);
+}
+
+template <typename K, typename V, typename T, typename R>
+Run<K, V, T, R> Batcher<K, V, T, R>::seal(const Frontier& upper) {
+  check_verified();
+  for (const T& time : verified_.elements()) {
+    if (!upper.covers(time)) {
+      verified_.clear();
+      break;
+    }
+  }
+  Runs pile;
+  for (auto place = piles_.begin(); place != piles_.end();) {
+    if (upper.covers(place->first)) {
+      ++place;
+      continue;
+    }
+    for (RunType& run : place->second) pile.push_back(std::move(run));
+    place = piles_.erase(place);
+  }
+  Rows ready;
+  future_.extract(upper, ready);
+  if (ready.empty() && !incoming_.empty() && incoming_.times.uniform() &&
+      !upper.covers(incoming_.times[0])) {
+    std::swap(ready, incoming_);
+  } else {
+    for (std::size_t i = 0; i < incoming_.size(); ++i) {
+      if (upper.covers(incoming_.times[i])) {
+        future_.add(incoming_, i);
+      } else {
+        ready.push_row(incoming_, i);
+      }
+    }
+    incoming_.clear();
+  }
+  if (!ready.empty()) {
+    RunType run = sort_into_run(ready, builder_, scratch_);
+    if (!run.empty()) pile.push_back(std::move(run));
+    if (incoming_.empty() && ready.size() <= 4096) {  // keep the memory of a small batch
+      ready.clear();
+      std::swap(ready, incoming_);
+    }
+  }
+  if (scratch_.entries.capacity() > run_rows_) scratch_ = {};
+  return merge_pile(std::move(pile), block_bytes_);
+}
+
+template <typename K, typename V, typename T, typename R>
+std::size_t Batcher<K, V, T, R>::size() const {
+  std::size_t result = incoming_.size() + future_.size();
+  for (const auto& [time, pile] : piles_) {
+    for (const RunType& run : pile) result += run.updates;
+  }
+  return result;
+}
+
+// Consolidates what is held at `time`; false, with nothing left, if it cancels.
+template <typename K, typename V, typename T, typename R>
+bool Batcher<K, V, T, R>::settle_time(const T& time) {
+  if (auto found = piles_.find(time); found != piles_.end() && cannot_cancel(found->second)) return true;
+  Rows rows;
+  future_.take(time, rows);
+  if (!rows.empty() && rows.size() < run_rows_ / 4 && !piles_.contains(time)) {
+    // Few: sum them in place and put the rest back.
+    const RunType run = sort_into_run(rows, builder_, scratch_);
+    if (run.empty()) return false;
+    rows.clear();
+    for (const auto& block : run.blocks) {
+      for (std::uint32_t k = 0; k < block->keys(); ++k) {
+        const Range vals = block->vals_of(k);
+        for (std::uint32_t v = vals.low; v < vals.high; ++v) {
+          const Range updates = block->updates_of(v);
+          for (std::uint32_t u = updates.low; u < updates.high; ++u) {
+            rows.push(block->key(k), block->val(v), block->time(u), block->diff(u));
+          }
+        }
+      }
+    }
+    future_.add_all(rows);
+    return true;
+  }
+  Runs& pile = piles_[time];
+  if (!rows.empty()) pile.push_back(sort_into_run(rows, builder_, scratch_));
+  RunType run = merge_pile(std::move(pile), block_bytes_);
+  if (run.empty()) {
+    piles_.erase(time);
+    return false;
+  }
+  pile.clear();
+  pile.push_back(std::move(run));
+  return true;
+}
+
+// Consolidated updates are about distinct (key, value): the rest is too small to cancel the largest run.
+template <typename K, typename V, typename T, typename R>
+bool Batcher<K, V, T, R>::cannot_cancel(const Runs& pile) const {
+  std::size_t largest = 0;
+  std::size_t rest = future_.size();
+  for (const RunType& run : pile) {
+    rest += std::min(largest, run.updates);
+    largest = std::max(largest, run.updates);
+  }
+  return largest > rest;
+}
+
+// New updates strictly after what was verified change nothing.
+template <typename K, typename V, typename T, typename R>
+void Batcher<K, V, T, R>::check_verified() {
+  if (verified_.empty()) return;
+  for (std::size_t i = 0; i < incoming_.size(); ++i) {
+    if (!verified_.covers_strictly(incoming_.times[i])) return verified_.clear();
+    if (incoming_.times.uniform()) return;
+  }
+}
+
+template <typename K, typename V, typename T, typename R>
+timely::Antichain<T> Batcher<K, V, T, R>::held() {
+  check_verified();
+  if (!incoming_.empty()) {
+    if (incoming_.times.uniform() && incoming_.size() >= run_rows_ / 4) {
+      flush();
+    } else {
+      future_.add_all(incoming_);
+      incoming_.clear();
+    }
+  }
+  if (!verified_.empty()) return verified_;
+  while (true) {
+    Frontier frontier = future_.minimal_times();
+    for (const auto& [time, pile] : piles_) frontier.insert(time);
+    bool exact = true;
+    for (const T& time : frontier.elements()) exact = settle_time(time) && exact;
+    if (exact) return verified_ = frontier;
+  }
+}
+
+}  // namespace differential

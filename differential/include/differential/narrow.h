@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Arrays of integers in as few bytes as their values need: none if all are equal, else 1, 2, 4 or 8.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <freshet/base/assert.h>
+
+namespace differential {
+
+/// Reads such an array. `N` is the type of the values (signed or not).
+template <typename N>
+class NarrowView {
+ public:
+  NarrowView() = default;
+
+  N operator[](std::size_t i) const {
+    switch (width_) {
+      case 0:
+        return constant_;
+      case 1:
+        return static_cast<N>(at<std::conditional_t<kSigned, std::int8_t, std::uint8_t>>(i));
+      case 2:
+        return static_cast<N>(at<std::conditional_t<kSigned, std::int16_t, std::uint16_t>>(i));
+      case 4:
+        return static_cast<N>(at<std::conditional_t<kSigned, std::int32_t, std::uint32_t>>(i));
+      default:
+        return at<N>(i);
+    }
+  }
+  [[nodiscard]] unsigned width() const { return width_; }
+  /// True if all values are equal, to `operator[](0)`.
+  [[nodiscard]] bool constant() const { return width_ == 0; }
+
+  /// Copies values [low, high) to `out`, widened.
+  template <typename Out>
+  void copy(std::size_t low, std::size_t high, Out* out) const {
+    switch (width_) {
+      case 0:
+        for (std::size_t i = low; i < high; ++i) *out++ = static_cast<Out>(constant_);
+        return;
+      case 1:
+        return copy_as<std::conditional_t<kSigned, std::int8_t, std::uint8_t>>(low, high, out);
+      case 2:
+        return copy_as<std::conditional_t<kSigned, std::int16_t, std::uint16_t>>(low, high, out);
+      case 4:
+        return copy_as<std::conditional_t<kSigned, std::int32_t, std::uint32_t>>(low, high, out);
+      default:
+        return copy_as<N>(low, high, out);
+    }
+  }
+
+  /// The bytes that `freeze` will take for these values.
+  static std::size_t frozen_bytes(const N* values, std::size_t size) {
+    return (size * width_of(values, size) + 7) / 8 * 8;
+  }
+  /// Writes the values at `place`, which moves on by a multiple of 8.
+  static NarrowView freeze(const N* values, std::size_t size, std::byte*& place) {
+    NarrowView view;
+    view.width_ = width_of(values, size);
+    view.constant_ = size == 0 ? N{} : values[0];
+    view.data_ = place;
+    switch (view.width_) {
+      case 0:
+        break;
+      case 1:
+        write<std::conditional_t<kSigned, std::int8_t, std::uint8_t>>(values, size, place);
+        break;
+      case 2:
+        write<std::conditional_t<kSigned, std::int16_t, std::uint16_t>>(values, size, place);
+        break;
+      case 4:
+        write<std::conditional_t<kSigned, std::int32_t, std::uint32_t>>(values, size, place);
+        break;
+      default:
+        write<N>(values, size, place);
+    }
+    return view;
+  }
+
+ private:
+  static constexpr bool kSigned = std::is_signed_v<N>;
+
+  template <typename Stored>
+  const Stored& at(std::size_t i) const {
+    return reinterpret_cast<const Stored*>(data_)[i];
+  }
+  template <typename Stored, typename Out>
+  void copy_as(std::size_t low, std::size_t high, Out* out) const {
+    const Stored* from = reinterpret_cast<const Stored*>(data_);
+    for (std::size_t i = low; i < high; ++i) *out++ = static_cast<Out>(from[i]);
+  }
+  template <typename Stored>
+  static void write(const N* values, std::size_t size, std::byte*& place) {
+    Stored* to = reinterpret_cast<Stored*>(place);
+    for (std::size_t i = 0; i < size; ++i) to[i] = static_cast<Stored>(values[i]);
+    place += (size * sizeof(Stored) + 7) / 8 * 8;
+  }
+  static unsigned width_of(const N* values, std::size_t size) {
+    if (size == 0) return 0;
+    N least = values[0];
+    N most = values[0];
+    for (std::size_t i = 1; i < size; ++i) {
+      least = values[i] < least ? values[i] : least;
+      most = values[i] > most ? values[i] : most;
+    }
+    if (least == most) return 0;
+    const auto fits = [&](auto low, auto high) {
+      return static_cast<std::int64_t>(least) >= static_cast<std::int64_t>(low) &&
+             static_cast<std::uint64_t>(most < N{} ? N{} : most) <= static_cast<std::uint64_t>(high);
+    };
+    if constexpr (kSigned) {
+      if (fits(INT8_MIN, INT8_MAX)) return 1;
+      if (sizeof(N) > 2 && fits(INT16_MIN, INT16_MAX)) return 2;
+      if (sizeof(N) > 4 && fits(INT32_MIN, INT32_MAX)) return 4;
+    } else {
+      if (fits(0, UINT8_MAX)) return 1;
+      if (sizeof(N) > 2 && fits(0, UINT16_MAX)) return 2;
+      if (sizeof(N) > 4 && fits(0, UINT32_MAX)) return 4;
+    }
+    return sizeof(N);
+  }
+
+  const std::byte* data_ = nullptr;
+  N constant_{};
+  unsigned width_ = 0;
+};
+
+}  // namespace differential

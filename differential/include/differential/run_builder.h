@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Builds runs of blocks from updates that come in order.
+///
+///     RunBuilder<uint64_t, Unit, uint64_t, int64_t> builder;
+///     builder.key(7);  builder.val({});  builder.update(3, +1);
+///     Run run = builder.finish();
+///
+/// `key` and `val` announce; they are written with the first update, so a value whose updates cancelled
+/// leaves no trace. The caller keeps the order and does not repeat a time within a value.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <differential/block.h>
+
+namespace differential {
+
+template <typename K, typename V, typename T, typename R>
+class RunBuilder {
+ public:
+  using BlockType = Block<K, V, T, R>;
+  using KeyRef = RefOf<K>;
+  using ValRef = RefOf<V>;
+
+  /// Smaller blocks are for tests.
+  explicit RunBuilder(std::size_t block_bytes = kBlockBytes) : block_bytes_(block_bytes) {}
+
+  /// The following values belong to `key`, which must stay readable until the next call of `key`.
+  void key(const KeyRef& key) {
+    key_ = key;
+    key_open_ = false;
+  }
+  void val(const ValRef& val) {
+    val_ = val;
+    val_open_ = false;
+  }
+  void update(const T& time, const R& diff) {
+    if (!val_open_) open_val();
+    time_ids_.push_back(intern(time));
+    diffs_.push_back(diff);
+  }
+
+  /// Appends whole keys [low, high) of `block`, whose times map to `times` (injectively, and in
+  /// order). The first key may be the one that came last.
+  void keys_of(const BlockType& block, std::uint32_t low, std::uint32_t high,
+               const std::vector<T>& times) {
+    if (low == high) return;
+    settle();
+    key_open_ = val_open_ = false;
+    const bool joins = keys_.size() > 0 && compare(keys_[keys_.size() - 1], block.key(low)) == 0;
+    const std::uint32_t first_val = block.vals_of(low).low;
+    const std::uint32_t end_val = block.vals_of(high - 1).high;
+    const auto base = static_cast<std::uint32_t>(vals_.size());
+    const std::uint32_t from = low + (joins ? 1 : 0);
+    keys_.push_range(block.key_view(), from, high);
+    if (block.single_vals()) {
+      for (std::uint32_t k = from; k < high; ++k) val_offsets_.push_back(base + k - first_val);
+    } else {
+      for (std::uint32_t k = from; k < high; ++k) {
+        val_offsets_.push_back(base + block.vals_of(k).low - first_val);
+      }
+    }
+    append_vals(block, first_val, end_val, times);
+  }
+  /// Appends values [low, high) of key `k` of `block`; like `keys_of`.
+  void vals_of(const BlockType& block, std::uint32_t k, std::uint32_t low, std::uint32_t high,
+               const std::vector<T>& times) {
+    if (low == high) return;
+    settle();
+    key_open_ = val_open_ = false;
+    if (keys_.size() == 0 || compare(keys_[keys_.size() - 1], block.key(k)) != 0) {
+      val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
+      keys_.push(block.key(k));
+    }
+    append_vals(block, low, high, times);
+  }
+  /// Appends a block as it is, without copying. Only between blocks (`at_boundary`).
+  void whole_block(BlockPtr<K, V, T, R> block) {
+    FRESHET_DASSERT(at_boundary());
+    add(std::move(block));
+    key_open_ = val_open_ = false;
+  }
+  /// True if a block could be shared here: nothing, or not much, is being built.
+  [[nodiscard]] bool at_boundary() const { return vals_.size() == 0; }
+  /// Ends the block being built, if any.
+  void cut() {
+    if (vals_.size() > 0) seal();
+  }
+  [[nodiscard]] std::size_t pending_bytes() const {
+    return keys_.bytes() + vals_.bytes() + 2 * diffs_.size();
+  }
+
+  /// The run so far; the builder is empty again.
+  Run<K, V, T, R> finish() {
+    cut();
+    key_open_ = val_open_ = false;
+    return std::exchange(run_, {});
+  }
+  [[nodiscard]] std::size_t updates() const { return run_.updates + diffs_.size(); }
+
+ private:
+  void open_val() {
+    settle();
+    if (!key_open_) {
+      if (keys_.size() == 0 || compare(keys_[keys_.size() - 1], key_) != 0) {
+        val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
+        keys_.push(key_);
+      }
+      key_open_ = true;
+    }
+    update_offsets_.push_back(static_cast<std::uint32_t>(diffs_.size()));
+    vals_.push(val_);
+    val_open_ = true;
+  }
+  // A value is complete: end the block if it is full.
+  void settle() {
+    if (pending_bytes() >= block_bytes_) {
+      seal();
+      key_open_ = false;
+    }
+  }
+
+  void append_vals(const BlockType& block, std::uint32_t low, std::uint32_t high,
+                   const std::vector<T>& times) {
+    const std::uint32_t first = block.updates_of(low).low;
+    const std::uint32_t end = block.updates_of(high - 1).high;
+    const auto base = static_cast<std::uint32_t>(diffs_.size());
+    vals_.push_range(block.val_view(), low, high);
+    if (block.single_updates()) {
+      for (std::uint32_t v = low; v < high; ++v) update_offsets_.push_back(base + v - first);
+    } else {
+      for (std::uint32_t v = low; v < high; ++v) {
+        update_offsets_.push_back(base + block.updates_of(v).low - first);
+      }
+    }
+    diffs_.resize(base + end - first);
+    block.diff_view().copy(first, end, diffs_.data() + base);
+    if (times.size() == 1) {
+      time_ids_.resize(base + end - first, intern(times[0]));
+    } else {
+      // Interning by runs of equal numbers; the dictionary tolerates duplicates until the seal.
+      const auto shift = static_cast<std::uint32_t>(dictionary_.size());
+      if (end - first > times.size() / 4) {
+        dictionary_.insert(dictionary_.end(), times.begin(), times.end());
+        for (std::uint32_t u = first; u < end; ++u) time_ids_.push_back(shift + block.time_id(u));
+      } else {
+        for (std::uint32_t u = first; u < end; ++u) {
+          time_ids_.push_back(intern(times[block.time_id(u)]));
+        }
+      }
+    }
+  }
+
+  // A number for the time; one time may get several numbers, which `seal` unites.
+  std::uint32_t intern(const T& time) {
+    const std::size_t size = dictionary_.size();
+    for (std::size_t back = 0; back < 4 && back < size; ++back) {
+      if (dictionary_[size - 1 - back] == time) return static_cast<std::uint32_t>(size - 1 - back);
+    }
+    dictionary_.push_back(time);
+    return static_cast<std::uint32_t>(size);
+  }
+
+  void unite_dictionary() {
+    if (dictionary_.size() < 2) return;
+    std::vector<T> distinct;
+    std::vector<bool> used(dictionary_.size(), false);
+    for (const std::uint32_t id : time_ids_) used[id] = true;
+    for (std::size_t i = 0; i < dictionary_.size(); ++i) {
+      if (used[i]) distinct.push_back(dictionary_[i]);
+    }
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    std::vector<std::uint32_t> renamed(dictionary_.size(), 0);
+    for (std::size_t i = 0; i < dictionary_.size(); ++i) {
+      if (!used[i]) continue;
+      renamed[i] = static_cast<std::uint32_t>(
+          std::lower_bound(distinct.begin(), distinct.end(), dictionary_[i]) - distinct.begin());
+    }
+    for (std::uint32_t& id : time_ids_) id = renamed[id];
+    dictionary_ = std::move(distinct);
+  }
+
+  void seal() {
+    unite_dictionary();
+    auto block = std::make_shared<BlockType>();
+    block->keys_ = static_cast<std::uint32_t>(keys_.size());
+    block->vals_ = static_cast<std::uint32_t>(vals_.size());
+    block->updates_ = static_cast<std::uint32_t>(diffs_.size());
+    block->single_vals_ = block->keys_ == block->vals_;
+    block->single_updates_ = block->vals_ == block->updates_;
+    val_offsets_.push_back(block->vals_);
+    update_offsets_.push_back(block->updates_);
+    using Numbers = NarrowView<std::uint32_t>;
+    std::size_t bytes = keys_.frozen_bytes() + vals_.frozen_bytes() +
+                        Numbers::frozen_bytes(time_ids_.data(), time_ids_.size()) +
+                        DiffView<R>::frozen_bytes(diffs_.data(), diffs_.size());
+    if (!block->single_vals_) bytes += Numbers::frozen_bytes(val_offsets_.data(), val_offsets_.size());
+    if (!block->single_updates_) {
+      bytes += Numbers::frozen_bytes(update_offsets_.data(), update_offsets_.size());
+    }
+    block->arena_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::byte* place = block->arena_.get();
+    block->key_view_ = keys_.freeze(place);
+    block->val_view_ = vals_.freeze(place);
+    if (!block->single_vals_) {
+      block->val_offsets_ = Numbers::freeze(val_offsets_.data(), val_offsets_.size(), place);
+    }
+    if (!block->single_updates_) {
+      block->update_offsets_ = Numbers::freeze(update_offsets_.data(), update_offsets_.size(), place);
+    }
+    block->time_ids_ = Numbers::freeze(time_ids_.data(), time_ids_.size(), place);
+    block->diffs_ = DiffView<R>::freeze(diffs_.data(), diffs_.size(), place);
+    FRESHET_DASSERT(place == block->arena_.get() + bytes);
+    block->dictionary_ = dictionary_;
+    block->bytes_ = bytes + sizeof(BlockType) + dictionary_.size() * sizeof(T);
+    add(std::move(block));
+    keys_.clear();
+    vals_.clear();
+    val_offsets_.clear();
+    update_offsets_.clear();
+    time_ids_.clear();
+    dictionary_.clear();
+    diffs_.clear();
+  }
+  void add(BlockPtr<K, V, T, R> block) {
+    run_.updates += block->updates();
+    run_.bytes += block->bytes();
+    run_.blocks.push_back(std::move(block));
+  }
+
+  std::size_t block_bytes_;
+  Run<K, V, T, R> run_;
+  KeyRef key_{};
+  ValRef val_{};
+  bool key_open_ = false;
+  bool val_open_ = false;
+  Column<K> keys_;
+  Column<V> vals_;
+  std::vector<std::uint32_t> val_offsets_;
+  std::vector<std::uint32_t> update_offsets_;
+  std::vector<std::uint32_t> time_ids_;
+  std::vector<T> dictionary_;
+  std::vector<R> diffs_;
+};
+
+}  // namespace differential
