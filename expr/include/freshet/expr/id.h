@@ -26,6 +26,9 @@ struct LocalId {
   std::uint64_t number = 0;
   friend auto operator<=>(const LocalId&, const LocalId&) = default;
 };
+/// "l3"
+std::string to_string(LocalId id);
+inline std::ostream& operator<<(std::ostream& out, LocalId id) { return out << to_string(id); }
 
 }  // namespace freshet::expr
 

@@ -47,6 +47,8 @@ struct Aggregate {
   friend bool operator==(const Aggregate&, const Aggregate&) = default;
 };
 
+std::string to_string(const Aggregate& aggregate);
+
 /// How a two-sided join treats rows without a match. Columns: left ++ right, except semi and anti: left.
 enum class MatchKind : std::uint8_t {
   kSemi,   ///< Left rows that have a match, with their own multiplicity.
@@ -98,7 +100,9 @@ class Relation {
     std::vector<Scalar> arguments;
     bool with_ordinality = false;
   };
-  /// Inner join. Each class lists expressions over the joined columns that must be equal and not NULL.
+  /// Inner join. Each class lists expressions over the joined columns that must be equal and not NULL; their
+  /// types share one key encoding (match_keys.h). An expression that may fail belongs into a Filter above: as
+  /// a key its error would make the whole output an error.
   struct Join {
     std::vector<Relation> inputs;
     std::vector<std::vector<Scalar>> equivalences;
@@ -121,7 +125,8 @@ class Relation {
     std::vector<Relation> input;
     std::vector<std::size_t> group_key;
     std::vector<ColumnOrder> order;
-    std::optional<Scalar> limit{};  ///< int8 over the group key's columns; NULL: no limit.
+    /// int8 over the input's columns, of which it reads only those of the group key; NULL: no limit.
+    std::optional<Scalar> limit{};
     std::uint64_t offset = 0;
   };
   struct Negate {
@@ -176,7 +181,10 @@ class Relation {
   void visit(const std::function<void(const Relation&)>& f) const;
   [[nodiscard]] std::set<GlobalId> global_ids() const;  ///< What it reads.
   [[nodiscard]] std::size_t depth() const;
+  [[nodiscard]] std::size_t hash() const;
+  [[nodiscard]] const void* identity() const;  ///< Equal for handles to one shared node.
 
+  /// Structural equality, column types included.
   friend bool operator==(const Relation& a, const Relation& b);
 
  private:

@@ -113,8 +113,9 @@ class Scalar {
   [[nodiscard]] bool is_literal() const;
   [[nodiscard]] bool contains_mz_now() const;
   [[nodiscard]] std::size_t depth() const;
+  [[nodiscard]] std::size_t hash() const;  ///< Equal scalars have equal hashes.
 
-  /// Structural equality (identical literals, same nodes); a total order for use in maps.
+  /// Structural equality (identical literals, same nodes; nullability does not count); a total order for maps.
   friend bool operator==(const Scalar& a, const Scalar& b);
   friend std::strong_ordering operator<=>(const Scalar& a, const Scalar& b);
 

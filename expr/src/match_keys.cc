@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <freshet/expr/match_keys.h>
+
+namespace freshet::expr {
+namespace {
+
+using repr::TypeKind;
+
+/// Kinds of one family share their key encoding.
+int key_family(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::kInt2:
+    case TypeKind::kInt4:
+    case TypeKind::kInt8:
+      return -1;
+    case TypeKind::kText:
+    case TypeKind::kVarchar:
+      return -2;
+    default:
+      return static_cast<int>(kind);
+  }
+}
+
+enum class Side { kNone, kLeft, kRight, kBoth };
+
+Side side_of(const Scalar& scalar, std::size_t left_arity) {
+  const auto columns = scalar.columns();
+  if (columns.empty()) return Side::kNone;
+  if (*columns.rbegin() < left_arity) return Side::kLeft;
+  return *columns.begin() >= left_arity ? Side::kRight : Side::kBoth;
+}
+
+Scalar moved_left(const Scalar& scalar, std::size_t by) {
+  return scalar.transform([&](Scalar s) {
+    const auto* column = s.as<Scalar::Column>();
+    return column == nullptr ? s : Scalar::column(column->index - by, s.type());
+  });
+}
+
+}  // namespace
+
+bool same_key_encoding(const repr::SqlType& a, const repr::SqlType& b) {
+  if (key_family(a.kind()) != key_family(b.kind())) return false;
+  return a.kind() != TypeKind::kArray || same_key_encoding(a.element(), b.element());
+}
+
+std::optional<std::pair<Scalar, Scalar>> as_equality(const Scalar& predicate) {
+  const auto* call = predicate.as<Scalar::Call>();
+  if (call == nullptr || !call->function->is_operator || call->function->name != "=") return std::nullopt;
+  const auto& arguments = call->arguments;
+  if (arguments.size() != 2) return std::nullopt;
+  if (!same_key_encoding(arguments[0].type().type, arguments[1].type().type)) return std::nullopt;
+  return std::pair(arguments[0], arguments[1]);
+}
+
+MatchKeys split_on(std::span<const Scalar> on, std::size_t left_arity,
+                   std::span<const repr::ColumnType> columns) {
+  FRESHET_ASSERT(left_arity <= columns.size(), left_arity, columns.size());
+  MatchKeys keys;
+  for (const Scalar& conjunct : on) {
+    const auto equality = as_equality(conjunct);
+    if (!equality || conjunct.can_fail() || conjunct.contains_mz_now()) {
+      keys.residual.push_back(conjunct);
+      continue;
+    }
+    const auto& [a, b] = *equality;
+    const Side first = side_of(a, left_arity);
+    const Side second = side_of(b, left_arity);
+    if (first == Side::kLeft && second == Side::kRight) {
+      keys.pairs.emplace_back(a, moved_left(b, left_arity));
+    } else if (first == Side::kRight && second == Side::kLeft) {
+      keys.pairs.emplace_back(b, moved_left(a, left_arity));
+    } else {
+      keys.residual.push_back(conjunct);
+    }
+  }
+  return keys;
+}
+
+}  // namespace freshet::expr
