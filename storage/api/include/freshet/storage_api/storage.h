@@ -92,6 +92,9 @@ struct TableCommit {
   SqlTime time = 0;
   /// Rows and diffs for each table; their `times` are ignored.
   std::map<GlobalId, CollectionUpdates> appends{};
+  /// Tables that exist from this time on; `appends` may fill them.
+  std::vector<std::pair<GlobalId, repr::RelationDesc>> create{};
+  std::vector<GlobalId> drop{};
 };
 
 /// A load generator; each subsource becomes a collection.
@@ -104,6 +107,8 @@ struct LoadGenerator {
   std::optional<std::uint64_t> max_cardinality{};  ///< COUNTER: retract the oldest beyond this.
   friend bool operator==(const LoadGenerator&, const LoadGenerator&) = default;
 };
+/// What the ingestion's own collection holds: one row, how many ticks its outputs contain.
+repr::RelationDesc progress_desc();
 /// The collections a generator makes, in a fixed order: names and columns.
 std::vector<std::pair<std::string, repr::RelationDesc>> generator_outputs(const LoadGenerator& generator);
 
@@ -140,8 +145,12 @@ struct AllowCompaction {
   GlobalId id;
   SqlTime since = 0;
 };
-/// Starts the ingestions that exist now and those created later. Sent once, after start-up.
-struct InitializationComplete {};
+/// Starts the ingestions that exist now and those created later. Sent once, after start-up: table collections
+/// that nobody created by then are forgotten.
+struct InitializationComplete {
+  /// No new time below this is chosen by an ingestion: reads up to it may have been answered before the restart.
+  SqlTime floor = 0;
+};
 /// Somebody waits until the logical upper exceeds `time`.
 struct Advance {
   GlobalId id;
