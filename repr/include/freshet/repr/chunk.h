@@ -44,6 +44,12 @@ class BytesVector {
     FRESHET_ASSERT(bytes_.size() <= UINT32_MAX, bytes_.size());
     offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   }
+  /// Lengthens the last value; there must be one.
+  void append_to_last(std::string_view more) {
+    bytes_.append(more);
+    offsets_.pop_back();
+    close();
+  }
   /// Appends many values at once: value i of `bytes` ends at ends[i].
   void append_all(std::string_view bytes, std::span<const std::uint32_t> ends);
   void reserve(std::size_t values, std::size_t bytes) {
@@ -111,6 +117,11 @@ class ColumnBuilder {
     return std::get<Vector>(values_);
   }
   void append_from(const Column& column, std::size_t row);
+  /// The vector of values, whose type `physical()` tells; it stays at its place while the builder lives.
+  void* address();
+  [[nodiscard]] bool last_is_null() const {
+    return !validity_.empty() && validity_.back() == 0 && validity_.size() == size();
+  }
   [[nodiscard]] PhysicalType physical() const { return static_cast<PhysicalType>(values_.index()); }
   [[nodiscard]] std::size_t size() const;
   void reserve(std::size_t rows);

@@ -137,7 +137,10 @@ Result<Interval> apply_interval_typmod(const Interval& interval, std::int32_t ty
 // --- Arithmetic --------------------------------------------------------------------------------------
 
 /// What intervals are compared by: microseconds with months of 30 days.
-Int128 interval_span(const Interval& interval);
+constexpr Int128 interval_span(const Interval& interval) {
+  const std::int64_t days = std::int64_t{interval.months} * 30 + interval.days;
+  return static_cast<Int128>(days) * kMicrosPerDay + interval.micros;
+}
 
 Result<std::int32_t> add_days(std::int32_t date, std::int64_t days);
 /// date - date. 22008 for infinities.
