@@ -58,8 +58,17 @@ constexpr std::array<OperatorPair, 22> kOperatorPairs{{
 
 FunctionTable::FunctionTable() {
   add_integers(*this);
+  add_integer_math(*this);
+  add_floats(*this);
+  add_float_math(*this);
+  add_numerics(*this);
   add_comparisons(*this);
   add_byte_comparisons(*this);
+  add_generic(*this);
+  add_text(*this);
+  add_text_formats(*this);
+  add_encodings(*this);
+  add_patterns(*this);
   link_operators();
 }
 

@@ -280,7 +280,8 @@ struct TextKernel {
   }
 
  private:
-  static bool settle(R result, KernelCall& call, std::vector<std::uint8_t>& validity,
+  template <typename T>
+  static bool settle(T result, KernelCall& call, std::vector<std::uint8_t>& validity,
                      std::size_t row, RowErrors& found) {
     if constexpr (std::is_same_v<R, bool>) {
       if (!result) set_null(validity, call.rows, row);
