@@ -18,6 +18,8 @@
 
 namespace freshet::persist {
 
+using base::Unexpected;
+
 /// Owns a suspended coroutine until it is resumed.
 class Resumer {
  public:

@@ -44,6 +44,33 @@ void Updates::push(base::BytesView row, Time time, Diff diff) {
   diffs_.push_back(diff);
 }
 
+void Updates::accumulate(base::BytesView bytes, Time time, Diff diff) {
+  if (!empty() && times_.back() == time && row(size() - 1) == bytes) {
+    diffs_.back() += diff;
+    return;
+  }
+  drop_cancelled();
+  push(bytes, time, diff);
+}
+
+void Updates::drop_cancelled() {
+  if (empty() || diffs_.back() != 0) return;
+  ends_.pop_back();
+  times_.pop_back();
+  diffs_.pop_back();
+  rows_.resize(ends_.back());
+}
+
+void Updates::append(const Updates& other) {
+  FRESHET_ASSERT(rows_.size() + other.rows_.size() <= UINT32_MAX, rows_.size(), other.rows_.size());
+  const auto base = static_cast<std::uint32_t>(rows_.size());
+  rows_.append(other.rows_, 0, other.ends_.back());
+  ends_.reserve(ends_.size() + other.size());
+  for (std::size_t i = 1; i < other.ends_.size(); ++i) ends_.push_back(base + other.ends_[i]);
+  times_.insert(times_.end(), other.times_.begin(), other.times_.end());
+  diffs_.insert(diffs_.end(), other.diffs_.begin(), other.diffs_.end());
+}
+
 void Updates::clear() {
   rows_.clear();
   ends_.assign(1, 0);
@@ -110,6 +137,7 @@ Updates Updates::adopt(base::Bytes rows, std::vector<std::uint32_t> offsets, std
                  times.size(), diffs.size());
   FRESHET_ASSERT(offsets.back() <= rows.size(), offsets.back(), rows.size());
   Updates updates;
+  rows.resize(offsets.back());
   updates.rows_ = std::move(rows);
   updates.ends_ = std::move(offsets);
   updates.times_ = std::move(times);

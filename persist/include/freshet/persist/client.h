@@ -63,6 +63,10 @@ class PersistClient {
   /// Opens a group, making it at the first time ever. The same object for the same name.
   base::Future<std::shared_ptr<Group>> open(std::string name);
 
+  /// Removes a group and all it stored, for ever. Nobody may use it any more; kConflict if somebody
+  /// commits meanwhile. No error if there is none.
+  base::Future<base::Unit> erase(std::string name);
+
   /// Resolves when maintenance has nothing left to do in any open group. For tests and a clean stop.
   base::Future<base::Unit> settle();
 

@@ -28,6 +28,16 @@ class Updates {
 
   void reserve(std::size_t updates, std::size_t row_bytes);
   void push(base::BytesView row, Time time, Diff diff);
+  /// For input in (row, time) order: adds to the last update if it has the same row and time. An
+  /// update that has come to zero goes with the next call, or with `drop_cancelled`.
+  void accumulate(base::BytesView row, Time time, Diff diff);
+  void drop_cancelled();
+  /// Adds update `i` of another list.
+  void push_from(const Updates& other, std::size_t i) {
+    push(other.row(i), other.time(i), other.diff(i));
+  }
+  /// Adds all updates of another list.
+  void append(const Updates& other);
   void clear();
 
   [[nodiscard]] bool empty() const { return times_.empty(); }
