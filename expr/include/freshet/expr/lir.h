@@ -4,7 +4,9 @@
 /// An *arrangement* of a collection by a key is laid out by `ArrangementLayout`: the arranged key bytes hold
 /// the key expressions' key bytes, the value bytes a row of the columns that the key cannot give back. A
 /// node's result is a stream, or arrangements, or both; `Get` and `ArrangeBy` say which arrangements exist.
-/// Joins, reduces and semi-joins name the arrangement of each input by its key, which must be there.
+/// Joins and matches name the arrangement of each input by its key, which must be there: that input is an
+/// `ArrangeBy` with the key, or a `Get` with the key, no seek and an identity mfp, which passes it on.
+/// Arrangements of an outer scope may enter the values of a LetRec; none leaves them.
 #pragma once
 
 #include <memory>
@@ -86,7 +88,7 @@ class Lir {
   struct Get {
     std::variant<GlobalId, LocalId> id;
     std::optional<ArrangementKey> key{};
-    std::vector<repr::DatumRow> seek{};
+    std::optional<std::vector<repr::DatumRow>> seek{};  ///< Absent: all keys. Of the key's types, no NULLs.
     Mfp mfp;
   };
   struct Let {
@@ -114,20 +116,28 @@ class Lir {
   struct Join {
     std::vector<LirPtr> inputs;
     std::variant<LinearJoin, DeltaJoin> plan;
+    /// For error rows, which skip the plan: an error row of an input goes through `join_error` over the inputs'
+    /// columns side by side, then through `closure`, which makes the output's columns of them.
+    std::vector<std::vector<Scalar>> equivalences;
+    Mfp closure;
   };
   /// Semi, anti, left and full joins on equal keys (no residual predicate: lowering removes it). Both inputs
-  /// are arranged by their key; NULL keys match nothing.
+  /// are arranged by their key; NULL keys match nothing. Error rows: `match_left_error`, `match_right_error`.
   struct Match {
     MatchKind kind;
     LirPtr left, right;
     ArrangementKey left_key, right_key;
+    std::size_t scope_keys;  ///< How many of the keys must be known of an error row, or its scope is everything.
     Mfp after;
   };
+  /// A row that fails in `key_and_values` does not count in its group, which gets the error.
   struct Reduce {
     LirPtr input;
     Mfp key_and_values;  ///< Input row to (group key columns ++ aggregate argument columns …).
     std::size_t key_arity;
-    std::vector<Aggregate> aggregates;  ///< Over the output columns of key_and_values.
+    /// Over the output columns of key_and_values: arguments, filters and order are bare columns. `order_by`
+    /// columns hold NULL, as do arguments, where the filter is not true.
+    std::vector<Aggregate> aggregates;
     ReducePlan plan;
     Mfp after;
   };
@@ -135,7 +145,7 @@ class Lir {
     LirPtr input;
     std::vector<std::size_t> group_key;
     std::vector<ColumnOrder> order;
-    std::optional<Scalar> limit;
+    std::optional<Scalar> limit;  ///< Over the input's columns, of which it reads only the group key's.
     std::uint64_t offset;
   };
   struct Negate {

@@ -5,12 +5,15 @@
 /// their columns are there, in order; the projection picks the output. Temporal predicates (on mz_now()) are
 /// kept apart as bounds: a row is visible from its lower to before its upper bound.
 ///
-/// Error rule: a row whose predicates are all true and which has a failing expression *that is used* yields
-/// that error instead of the row; a row with a false or NULL predicate yields nothing, whatever fails in it; a
-/// failing predicate yields its error unless another predicate is false or NULL.
+/// Error rule: a failing expression does no harm until its value is used; it then fails what uses it, as if it
+/// were written out there in full. A row with a false or NULL predicate yields nothing, whatever fails in it.
+/// Else the row yields the least error of its failing predicates, if one fails; else the least of its failing
+/// output columns and bounds; else itself. Bounds do not hide errors: a failed row is an error at all times.
+/// What is known of a failed row: `apply_mfp` in error_row.h.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,12 @@ struct Mfp {
   [[nodiscard]] Mfp project(std::vector<std::size_t> columns) const;
   /// The same step over an input whose columns moved: column i is found at `map[i]`.
   [[nodiscard]] Mfp with_input(std::span<const std::size_t> map, std::size_t new_arity) const;
+
+  /// The same step without expressions that nothing uses, repeated ones and repeated predicates.
+  [[nodiscard]] Mfp simplified() const;
+  /// The expressions over the input's columns alone.
+  [[nodiscard]] std::vector<Scalar> written_out() const;
+  [[nodiscard]] std::vector<repr::ColumnType> output_types(std::span<const repr::ColumnType> input) const;
 
   friend bool operator==(const Mfp&, const Mfp&) = default;
 };

@@ -4,23 +4,49 @@
 /// It evaluates the *unoptimised* IR with nested loops and hash maps and shares only scalar functions and
 /// the row codec with the rest. It is the oracle of every property test and one of the two compute engines.
 ///
-/// Errors. Every node maps (oks, errs) of its inputs to (oks, errs):
-/// - Get, Constant: as given. Project drops columns of an error row; Map keeps known columns and adds unknown
-///   ones; a failing row becomes an error row with the row's columns known. Filter keeps an error row unless its
-///   predicates, evaluated on known columns, are false or NULL for certain; a failing predicate makes
-///   an error row of the row.
-/// - Join: an error row of one input yields an error row of the output: its known columns (and what the
-///   equivalences make of them) known, all else unknown, whether or not the other inputs have a match; if a column of
-///   its join key is unknown, every column is unknown. An erring equivalence expression makes an error row too.
-/// - Match: the left's errors as in Join. An error of the right, its key known, makes unknown all left rows of
-///   that key (known: the key's columns on the left); else everything.
-/// - Reduce: an error row scopes to its group (known: the group key's columns), to everything if a
-///   column of the group key is unknown. A failing argument of an aggregate scopes to its group. The oks of a group in
-///   error are still computed from the rows that are there.
-/// - TopK as Reduce. Threshold: errors pass with their known columns. Negate leaves errors. Union adds.
-/// - A count below zero that reaches an aggregate, TopK or an output is an error of that row's scope
-///   (XX000 "negative multiplicity"); it never aborts.
-/// Error rows have multiplicities, but only their presence counts: after each node they are distinct with count 1.
+/// Counts. A row's count is the sum of its updates, and rows of count 0 are not there. Counts below zero can come
+/// from a Negate or from outside; who meets them is said below. A negative count of the result itself is left
+/// as it is, for the reader to report.
+///
+/// Errors. Every node maps (oks, errs) of its inputs to (oks, errs). Only the presence of an error row counts:
+/// after each node error rows are distinct, with count 1. A row of the inputs with any count but 0 may fail.
+/// Which of several errors of a row counts: the least (`error_less`).
+/// - Get, Constant: as given; a failed Constant is one error row with nothing known.
+/// - Project, Map, Filter: as an `Mfp` of that one node, and `apply_mfp` for error rows. A Map fails for a row
+///   when any of its expressions fails, used later or not. Conjuncts with mz_now() come after the others: a row
+///   that passes those fails if one of them fails, is dropped if one is not true, and never hides an error.
+/// - FlatMap: a row fails with its columns known and the new ones unknown; error rows likewise.
+/// - Join: error rows by `join_error`. A row of an input for which an expression over that input alone fails, that
+///   is a member of a class, makes an error row with everything unknown, and takes no part otherwise; an expression
+///   over several inputs that fails makes an error row of the joined row, all of it known.
+/// - Match: `on` is split by `split_on` into keys and a residual. Without residual: error rows by
+///   `match_left_error` and `match_right_error` with scope_keys = all keys. A left row matches if the counts of
+///   the right rows with its key sum to more than zero (kFull: and the other way round). kLeft is the union of the
+///   inner join and of the left rows without a match, padded with NULLs; kFull adds the unmatched right rows.
+///   With a residual: let P be the inner join on the keys, filtered by the residual (as Join and Filter above). A left
+///   row matches if the counts of P's rows with that left row sum to more than zero; kLeft and kFull begin with P.
+///   Error rows, in the union: those of P (kLeft, kFull); and for the part that selects left rows (kSemi, kAnti, the
+///   padded rows): the left's error rows by `match_left_error` of kAnti (kSemi: kSemi) over the keys; P's error
+///   rows, cut to the left's columns, unless they know nothing of the keys: then one with nothing known.
+///   The padding is known to be NULL. For kFull the same mirrored.
+/// - Reduce: `group_error` over the group key's values. A row whose key, or an argument, filter or order of an
+///   aggregate fails is not counted in any aggregate, and its group is in error. Arguments and orders are
+///   evaluated only where the filter is true. Per group, n is the sum of its counts: n = 0 and it is not there; n < 0
+///   and it is an error (negative_multiplicity, keys known) instead of a row. Accumulable aggregates weigh each row by
+///   its count, whatever its sign. For a distinct, extremum or ordered aggregate, a negative count of one of
+///   its values (argument, filter and order columns together) is an error of the group instead of a row. An error of an
+///   aggregate's result (overflow) too. The group shows the least canonical bytes of its key columns among the rows
+///   with a positive count after the key columns were projected; likewise MIN, MAX and DISTINCT take the
+///   least canonical bytes among equal values. Ties and lacking order: canonical order of the argument row.
+///   Distinct (no aggregates): n > 0 gives one row, n < 0 an error with the keys known.
+/// - TopK: a negative count in a group is an error of the group (its columns known) and the group gives no rows; so
+///   does a limit that fails, or is negative (2201W). Error rows by `top_k_error`; the oks of a group in
+///   error are computed from the rows that are there.
+/// - Threshold: error rows pass. Negate leaves them. Union adds them.
+/// - LetRec: all values begin empty. In one iteration each binding, in order, is evaluated with the newest
+///   values of all; oks and errs both; iterations go on until one changes nothing. With a limit n, if iteration n + 1 would
+///   change something: the values of iteration n (`return_at_limit`), or else 54000 with nothing known in place of
+///   the body's errs and oks.
 #pragma once
 
 #include <map>
@@ -43,6 +69,8 @@ struct NaiveOptions {
   repr::SqlTime time = 0;
   /// Gives up with 54000 when an intermediate result has more rows than this.
   std::size_t max_rows = 50'000'000;
+  /// Gives up with 54000 when a LetRec without limit has not ended after so many iterations.
+  std::size_t max_iterations = 100'000;
 };
 
 /// The content of `relation` given the content of the collections it reads. Fails only on a limit.
