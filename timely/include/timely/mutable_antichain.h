@@ -38,12 +38,17 @@ class MutableAntichain {
   bool update(const T& time, std::int64_t diff) {
     if (diff == 0) return false;
     const std::int64_t before = apply(time, diff);
-    const std::int64_t after = before + diff;
-    if ((before > 0) == (after > 0)) return false;
-    if (after > 0) return frontier_.covers(time) ? false : (frontier_.insert(time), true);
-    if (!is_element(time)) return false;
-    rebuild();
-    return true;
+    return settle(time, before, before + diff);
+  }
+
+  /// Like `update`, and also tells the count after it.
+  struct Counted {
+    bool moved;
+    std::int64_t count;
+  };
+  Counted update_counted(const T& time, std::int64_t diff) {
+    const std::int64_t before = apply(time, diff);
+    return {settle(time, before, before + diff), before + diff};
   }
 
   /// Like `update` for many changes at once, where only the net effect counts.
@@ -115,6 +120,15 @@ class MutableAntichain {
       entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
     }
+  }
+
+  // Brings the frontier up to date with one changed count; true if it moved.
+  bool settle(const T& time, std::int64_t before, std::int64_t after) {
+    if ((before > 0) == (after > 0)) return false;
+    if (after > 0) return frontier_.insert(time);
+    if (!is_element(time)) return false;
+    rebuild();
+    return true;
   }
 
   bool is_element(const T& time) const {

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <timely/tbb_executor.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+#include <freshet/base/assert.h>
+
+namespace timely {
+namespace {
+
+constexpr std::uint64_t kWorthAThreadNs = 10'000;
+constexpr int kSpins = 400;
+
+/// A caller that sleeps. It waits for a task group with one deferred task; destroying the task's handle
+/// wakes it, and it runs forked kernels while it waits.
+struct Parked {
+  tbb::task_group group;
+  tbb::task_handle handle = group.defer([] {});
+  bool counted = false;  // woken to run workers, and counted as a runner already
+};
+
+using Handles = std::vector<tbb::task_handle>;
+
+class TbbExecutor final : public Executor {
+ public:
+  explicit TbbExecutor(TbbOptions options)
+      : threads_(options.threads),
+        limit_(tbb::global_control::max_allowed_parallelism, options.threads + 1),
+        arena_(static_cast<int>(options.threads + options.callers), static_cast<unsigned>(options.callers)) {
+    FRESHET_ASSERT(options.threads >= 1 && options.callers >= 1);
+  }
+
+  ~TbbExecutor() override {
+    std::unique_lock lock(mutex_);
+    FRESHET_ASSERT(ready_.empty(), "an executor was destroyed before its workers");
+    quiet_.wait(lock, [&] { return tasks_ == 0; });
+  }
+
+  void ready(Runnable& runnable) override {
+    if (!runnable.mark_ready()) return;
+    Handles wake;
+    {
+      std::lock_guard lock(mutex_);
+      list(runnable);
+      staff(wake);
+    }
+  }
+
+  void work_grew() override {
+    Handles wake;
+    std::lock_guard lock(mutex_);
+    staff(wake);
+  }
+
+  void notify() override {
+    // The caller stored what somebody may wait for; a sleeper counts itself before it looks again.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (parked_count_.load(std::memory_order_seq_cst) == 0) return;
+    Handles wake;
+    {
+      std::lock_guard lock(mutex_);
+      unpark_all(wake);
+    }
+  }
+
+  void run_while(FunctionRef<bool()> pending) override {
+    bool running = false;
+    while (pending()) {
+      if (!running) running = sign_on();
+      if (running && run_next()) continue;
+      if (running && spin(pending)) continue;
+      running = park(pending, running);
+    }
+    if (running) sign_off();
+  }
+
+  void run_until_idle() override {
+    run_while([this] {
+      std::lock_guard lock(mutex_);
+      return !ready_.empty() || !in_flight_.empty();
+    });
+  }
+
+  void fork(std::size_t count, FunctionRef<void(std::size_t)> body) override {
+    if (count == 0) return;
+    if (count == 1) {
+      body(0);
+      return;
+    }
+    // TBB orders the pieces with the fork itself; the atomic says so to ThreadSanitizer as well.
+    std::atomic<std::size_t> done{0};
+    done.store(0, std::memory_order_release);
+    arena_.execute([&] {
+      tbb::this_task_arena::isolate([&] {
+        tbb::parallel_for(
+            tbb::blocked_range<std::size_t>(0, count, 1),
+            [&](const tbb::blocked_range<std::size_t>& range) {
+              (void)done.load(std::memory_order_acquire);
+              for (std::size_t i = range.begin(); i != range.end(); ++i) body(i);
+              done.fetch_add(range.size(), std::memory_order_acq_rel);
+            },
+            tbb::simple_partitioner());
+      });
+    });
+    FRESHET_ASSERT(done.load(std::memory_order_acquire) == count);
+  }
+
+  [[nodiscard]] std::size_t threads() const override { return threads_; }
+
+  void post(base::Task task) override {
+    begin_task();
+    arena_.enqueue([this, task = std::make_shared<base::Task>(std::move(task))] {
+      (*task)();
+      *task = nullptr;
+      end_task();
+    });
+  }
+
+  void retire(Runnable& runnable) override {
+    runnable.retire();
+    std::unique_lock lock(mutex_);
+    std::erase(ready_, &runnable);
+    ready_count_.store(ready_.size(), std::memory_order_relaxed);
+    quiet_.wait(lock, [&] { return std::ranges::find(in_flight_, &runnable) == in_flight_.end(); });
+  }
+
+  [[nodiscard]] base::Instant now() const override { return std::chrono::steady_clock::now(); }
+
+ protected:
+  void begin_driving() override {
+    std::lock_guard lock(mutex_);
+    ++drivers_;
+  }
+  void end_driving() override {
+    Handles wake;
+    std::lock_guard lock(mutex_);
+    --drivers_;
+    staff(wake);
+  }
+
+ private:
+  // --- Under mutex_.
+
+  void list(Runnable& runnable) {
+    ready_.push_back(&runnable);
+    ready_count_.store(ready_.size(), std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::uint64_t waiting_ns() const {
+    std::uint64_t sum = 0;
+    for (const Runnable* runnable : ready_) sum += runnable->queued_ns();
+    return sum;
+  }
+
+  // Adds a runner if work waits and nobody is there for it, or if there is enough for one more.
+  void staff(Handles& wake) {
+    if (ready_.empty() || runners_ >= threads_) return;
+    const bool nobody = runners_ == 0 && (drivers_ == 0 || !parked_.empty());
+    if (!nobody && (runners_ == 0 || waiting_ns() < kWorthAThreadNs)) return;
+    ++runners_;
+    if (parked_.empty()) {
+      ++tasks_;
+      arena_.enqueue([this] { help(); });
+      return;
+    }
+    Parked* sleeper = parked_.back();
+    sleeper->counted = true;
+    unpark(sleeper, wake);
+  }
+
+  void unpark(Parked* sleeper, Handles& wake) {
+    std::erase(parked_, sleeper);
+    parked_count_.store(parked_.size(), std::memory_order_seq_cst);
+    wake.push_back(std::move(sleeper->handle));  // the sleeper may be gone once this is destroyed
+  }
+  void unpark_all(Handles& wake) {
+    while (!parked_.empty()) unpark(parked_.back(), wake);
+  }
+
+  Runnable* take() {
+    if (ready_.empty()) return nullptr;
+    Runnable* runnable = ready_.front();
+    ready_.pop_front();
+    ready_count_.store(ready_.size(), std::memory_order_relaxed);
+    in_flight_.push_back(runnable);
+    return runnable;
+  }
+
+  void put_back(Runnable* runnable, bool again) {
+    std::erase(in_flight_, runnable);
+    if (again) list(*runnable);
+    quiet_.notify_all();
+  }
+
+  // --- Without the lock.
+
+  // Runs a slice of the next ready worker; false if there is none.
+  bool run_next() {
+    Runnable* runnable = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      runnable = take();
+    }
+    if (runnable == nullptr) return false;
+    run(runnable);
+    return true;
+  }
+
+  void run(Runnable* runnable) {
+    const bool again = runnable->run_slice();
+    Handles wake;
+    std::lock_guard lock(mutex_);
+    put_back(runnable, again);
+    staff(wake);
+  }
+
+  bool sign_on() {
+    std::lock_guard lock(mutex_);
+    if (runners_ >= threads_) return false;
+    ++runners_;
+    return true;
+  }
+  void sign_off() {
+    Handles wake;
+    std::lock_guard lock(mutex_);
+    --runners_;
+    staff(wake);
+    if (runners_ == 0 && in_flight_.empty()) unpark_all(wake);
+  }
+
+  // True if there may be something to do.
+  bool spin(FunctionRef<bool()> pending) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (ready_count_.load(std::memory_order_relaxed) > 0 || !pending()) return true;
+      __builtin_ia32_pause();
+    }
+    return false;
+  }
+
+  // Sleeps until woken; true if the caller counts as a runner afterwards.
+  bool park(FunctionRef<bool()> pending, bool running) {
+    Parked parked;
+    {
+      std::lock_guard lock(mutex_);
+      if (running) --runners_;
+      if (!ready_.empty() && runners_ < threads_) {
+        ++runners_;
+        parked.handle = tbb::task_handle();
+        return true;
+      }
+      parked_.push_back(&parked);
+      parked_count_.store(parked_.size(), std::memory_order_seq_cst);
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!pending()) {
+      Handles wake;
+      std::lock_guard lock(mutex_);
+      if (std::ranges::find(parked_, &parked) != parked_.end()) unpark(&parked, wake);
+    }
+    arena_.execute([&] { parked.group.wait(); });
+    std::lock_guard lock(mutex_);  // orders `counted` after the one who woke us
+    return parked.counted;
+  }
+
+  // One slice, then again as a new task, because a task that loops cannot steal forks.
+  void help() {
+    const bool ran = run_next();
+    Handles wake;
+    std::lock_guard lock(mutex_);
+    if (ran && !ready_.empty()) {
+      arena_.enqueue([this] { help(); });
+      return;
+    }
+    --runners_;
+    --tasks_;
+    staff(wake);
+    // At rest, whatever callers wait for may have happened without a notice.
+    if (runners_ == 0 && in_flight_.empty()) unpark_all(wake);
+    quiet_.notify_all();
+  }
+
+  void begin_task() {
+    std::lock_guard lock(mutex_);
+    ++tasks_;
+  }
+  void end_task() {
+    std::lock_guard lock(mutex_);
+    --tasks_;
+    quiet_.notify_all();
+  }
+
+  const std::size_t threads_;
+  tbb::global_control limit_;
+  tbb::task_arena arena_;
+  std::mutex mutex_;
+  std::condition_variable quiet_;
+  std::deque<Runnable*> ready_;
+  std::vector<Runnable*> in_flight_;
+  std::vector<Parked*> parked_;
+  std::size_t runners_ = 0;
+  std::size_t drivers_ = 0;
+  std::size_t tasks_ = 0;  // enqueued and not finished
+  std::atomic<std::size_t> ready_count_{0};
+  std::atomic<std::size_t> parked_count_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_tbb_executor(TbbOptions options) {
+  return std::make_unique<TbbExecutor>(options);
+}
+
+}  // namespace timely
