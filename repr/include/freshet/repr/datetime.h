@@ -194,9 +194,11 @@ class TimeZone {
  public:
   TimeZone() = default;  ///< UTC
   static TimeZone fixed(std::int32_t seconds_east);
-  /// "UTC", "Europe/Paris" (any case), "+02", "-05:30", "EST", POSIX "<+03>-3". As SET TIME ZONE reads it:
-  /// a bare number is hours east. 22023 `time zone "x" not recognized`.
+  /// As AT TIME ZONE reads it: "UTC", "Europe/Paris" (any case), "EST", and POSIX "<+03>-3" or "-05:30",
+  /// whose sign counts west. 22023 `time zone "x" not recognized`.
   static Result<TimeZone> find(std::string_view name);
+  /// As SET TIME ZONE reads it: a bare number is hours east, anything else as `find`.
+  static Result<TimeZone> from_setting(std::string_view value);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool is_fixed() const { return database_ == nullptr; }
