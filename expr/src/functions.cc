@@ -54,6 +54,15 @@ std::optional<CastSpec> find_cast(const repr::SqlType& from, const repr::SqlType
     }
     return CastSpec{CastContext::kImplicit, typmod_coercion(to.kind())};
   }
+  const bool to_text = to.kind() == K::kText || to.kind() == K::kVarchar || to.kind() == K::kBpchar;
+  if (from.kind() == K::kArray && to_text) {
+    return CastSpec{CastContext::kAssignment, table().by_signature("cast(anyarray,text)")};
+  }
+  const bool from_text =
+      from.kind() == K::kText || from.kind() == K::kVarchar || from.kind() == K::kBpchar;
+  if (to.kind() == K::kArray && from_text) {
+    return CastSpec{CastContext::kExplicit, table().by_signature("cast(text,anyarray)")};
+  }
   const CastSpec* found = table().cast(from.kind(), to.kind());
   if (found == nullptr) return std::nullopt;
   return *found;

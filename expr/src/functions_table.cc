@@ -69,6 +69,10 @@ FunctionTable::FunctionTable() {
   add_text_formats(*this);
   add_encodings(*this);
   add_patterns(*this);
+  add_number_casts(*this);
+  add_text_casts(*this);
+  add_date_casts(*this);
+  add_typmods(*this);
   link_operators();
 }
 
@@ -117,10 +121,8 @@ void FunctionTable::add_cast(Arg from, Arg to, CastContext context, Lifted lifte
   std::string signature = "cast(" + type_name(from.type) + "," + type_name(to.type) + ")";
   spec.signature = intern(std::move(signature));
   put<FunctionSpec>(hidden_, &spec);
-  if (from.type.kind != ArgumentType::Kind::kConcrete) {
-    array_cast_ = &spec;
-    return;
-  }
+  if (from.type.kind != A::kConcrete && to.type.kind != A::kConcrete) array_cast_ = &spec;
+  if (from.type.kind != A::kConcrete || to.type.kind != A::kConcrete) return;
   const CastSpec cast{context, &spec};
   casts_.push_back({from.type.type, to.type.type, cast});
   cast_index_.emplace(std::pair{from.type.type.kind(), to.type.type.kind()}, cast);

@@ -65,6 +65,8 @@ struct MfpOutput {
   struct Failed {
     std::uint32_t input_row;  ///< Which row of the input failed.
     Error error;
+    repr::SqlTime time;  ///< The row's time; with temporal bounds, when the error appears or vanishes.
+    repr::Diff diff;
   };
   std::vector<Failed> errors{};
 };
@@ -83,6 +85,7 @@ class MfpEvaluator {
   Mfp mfp_;
   std::vector<repr::ColumnType> input_types_;
   std::vector<repr::ColumnType> output_types_;
+  std::vector<std::vector<bool>> needed_{};  // by predicate: the columns wanted from there on
 };
 
 }  // namespace freshet::expr
