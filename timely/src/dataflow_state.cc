@@ -121,10 +121,8 @@ void WorkerDataflow::destroy() {
   if (destroyed_) return;
   destroyed_ = true;
   worker_.deactivate_all(*this);
-  if (installed_) {
-    for (auto& op : operators_) op->destroy();
-    event(EventKind::kDataflowGone, 0, 0, 0);
-  }
+  for (auto& op : operators_) op->destroy();
+  if (installed_) event(EventKind::kDataflowGone, 0, 0, 0);
   installed_ = false;
   forget();
   dataflow().instance_gone();

@@ -189,14 +189,18 @@ class OperatorInstance final : public OperatorShell<T> {
  private:
   using Logic = std::remove_cvref_t<decltype(call_factory(std::declval<Factory&>(),
                                                           std::declval<Setup<T>&>()))>;
-  void make(Setup<T>& setup) override { logic_.reset(new Logic(call_factory(factory_, setup))); }
+  void make(Setup<T>& setup) override { logic_.reset(new Logic(call_factory(*factory_, setup))); }
   void step() override {
     Ports<T> ports(*this);
     (*logic_)(ports);
   }
-  void unmake() override { logic_.reset(); }
+  // The factory goes too: it may share what holds an activator, and so this dataflow.
+  void unmake() override {
+    logic_.reset();
+    factory_.reset();
+  }
 
-  Factory factory_;
+  std::optional<Factory> factory_;
   std::unique_ptr<Logic> logic_;
 };
 

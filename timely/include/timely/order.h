@@ -18,6 +18,8 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <ostream>
+#include <type_traits>
 
 namespace timely {
 
@@ -39,6 +41,7 @@ struct Advance {
   }
   [[nodiscard]] constexpr bool less_equal(Advance other) const { return by <= other.by; }
   friend constexpr auto operator<=>(Advance, Advance) = default;
+  friend std::ostream& operator<<(std::ostream& out, Advance step) { return out << '+' << +step.by; }
 };
 
 /// How a type is used as a time. The primary template forwards to members.

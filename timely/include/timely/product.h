@@ -38,6 +38,9 @@ struct ProductSummary {
     return timely::less_equal(outer, other.outer) && timely::less_equal(inner, other.inner);
   }
   friend constexpr auto operator<=>(const ProductSummary&, const ProductSummary&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const ProductSummary& step) {
+    return out << '(' << step.outer << ", " << step.inner << ')';
+  }
 };
 
 template <Timestamp A, Timestamp B>

@@ -19,6 +19,7 @@
 ///     });
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -88,9 +89,9 @@ class Runtime {
   Dataflow dataflow(DataflowOptions options, F describe) {
     return try_dataflow<T>(std::move(options), std::move(describe)).value();
   }
-  template <Timestamp T, typename F>
-  Dataflow dataflow(std::string name, F describe) {
-    return dataflow<T>(DataflowOptions{.name = std::move(name)}, std::move(describe));
+  template <Timestamp T, std::convertible_to<std::string> Name, typename F>
+  Dataflow dataflow(Name&& name, F describe) {
+    return dataflow<T>(DataflowOptions{.name = std::forward<Name>(name)}, std::move(describe));
   }
   template <Timestamp T, typename F>
   freshet::Result<Dataflow> try_dataflow(DataflowOptions options, F describe) {
