@@ -284,7 +284,7 @@ Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
     }
     StateVersion version{.seqno = self->state().seqno + 1,
                          .mark = self->random_.with([](base::Random& r) { return r.next(); }),
-                         .rollup = self->state().rollup,
+                         .rollup = attempt->upkeep.rollup.value_or(self->state().rollup),
                          .steps = std::move(attempt->steps)};
     base::Bytes data = encode_version(version);
     const std::size_t size = data.size();

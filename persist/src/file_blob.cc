@@ -34,9 +34,15 @@ class Directory {
   Directory(base::Scheduler& scheduler, FileSystem& files, std::string path)
       : scheduler_(scheduler), files_(files), path_(std::move(path)) {}
 
+  // Each new directory must be durable in its parent, from the first new one down.
   Result<void> prepare() {
+    std::vector<std::string> parents{parent_of(path_)};
+    while (!FRESHET_TRY(files_.exists(parents.back()))) parents.push_back(parent_of(parents.back()));
     FRESHET_TRY(files_.make_directory(path_));
-    FRESHET_TRY(files_.sync_directory(parent_of(path_)));
+    while (!parents.empty()) {
+      FRESHET_TRY(files_.sync_directory(parents.back()));
+      parents.pop_back();
+    }
     for (const std::string& name : FRESHET_TRY(files_.list(path_))) {
       if (name.starts_with(kTemporary)) FRESHET_TRY(files_.remove(path_ + "/" + name));
     }

@@ -126,7 +126,7 @@ using Step = std::variant<step::Create, step::Drop, step::Append, step::Since, s
 struct StateVersion {
   std::uint64_t seqno = 0;
   std::uint64_t mark = 0;
-  /// The latest rollup before this version.
+  /// The latest rollup once this version is there: whoever finds it as the head can start from it.
   RollupRef rollup{};
   std::vector<Step> steps{};
 };
