@@ -73,6 +73,7 @@ FunctionTable::FunctionTable() {
   add_text_casts(*this);
   add_date_casts(*this);
   add_typmods(*this);
+  add_aggregates(*this);
   link_operators();
 }
 
