@@ -30,6 +30,41 @@ Side side_of(const Scalar& scalar, std::size_t left_arity) {
   return *columns.begin() >= left_arity ? Side::kRight : Side::kBoth;
 }
 
+/// Some value of the type.
+Scalar any_value(const repr::SqlType& type) {
+  using repr::Datum;
+  using repr::PhysicalType;
+  const auto value = [&]() -> Datum {
+    if (type.kind() == TypeKind::kArray) {
+      return Datum(std::make_shared<const repr::ArrayValue>());
+    }
+    switch (type.physical()) {
+      case PhysicalType::kBool:
+        return Datum(false);
+      case PhysicalType::kInt16:
+        return Datum(std::int16_t{0});
+      case PhysicalType::kInt32:
+        return Datum(std::int32_t{0});
+      case PhysicalType::kInt64:
+        return Datum(std::int64_t{0});
+      case PhysicalType::kFloat:
+        return Datum(0.0F);
+      case PhysicalType::kDouble:
+        return Datum(0.0);
+      case PhysicalType::kNumeric:
+        return Datum(repr::Numeric());
+      case PhysicalType::kInterval:
+        return Datum(repr::Interval{});
+      case PhysicalType::kUuid:
+        return Datum(repr::Uuid{});
+      case PhysicalType::kBytes:
+        return Datum(std::string());
+    }
+    FRESHET_UNREACHABLE();
+  };
+  return Scalar::literal(value(), type);
+}
+
 Scalar moved_left(const Scalar& scalar, std::size_t by) {
   return scalar.transform([&](Scalar s) {
     const auto* column = s.as<Scalar::Column>();
@@ -75,6 +110,20 @@ MatchKeys split_on(std::span<const Scalar> on, std::size_t left_arity,
     }
   }
   return keys;
+}
+
+std::vector<Scalar> null_safe_key(std::span<const repr::ColumnType> columns) {
+  std::vector<Scalar> key;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const Scalar column = Scalar::column(c, columns[c]);
+    if (!columns[c].nullable) {
+      key.push_back(column);
+      continue;
+    }
+    key.push_back(Scalar::is_null(column));
+    key.push_back(Scalar::coalesce({column, any_value(columns[c].type)}));
+  }
+  return key;
 }
 
 }  // namespace freshet::expr

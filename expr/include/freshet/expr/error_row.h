@@ -42,6 +42,9 @@ Result<ErrorRow> decode_error_row(std::string_view bytes, std::span<const repr::
 /// "negative multiplicity" (XX000): a count below zero where there can be none.
 Error negative_multiplicity();
 
+/// A LetRec with a limit that has not come to rest (54000).
+Error recursion_limit_error(std::uint64_t limit);
+
 /// The least of two errors: by SQLSTATE, then message, then the rest.
 bool error_less(const Error& a, const Error& b);
 

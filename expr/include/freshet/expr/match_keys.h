@@ -30,4 +30,8 @@ struct MatchKeys {
 MatchKeys split_on(std::span<const Scalar> on, std::size_t left_arity,
                    std::span<const repr::ColumnType> columns);
 
+/// Expressions that are equal, and never NULL, exactly for rows with equal key bytes: a column that cannot be NULL
+/// as it is, others as (IS NULL, the value or some value of the type).
+std::vector<Scalar> null_safe_key(std::span<const repr::ColumnType> columns);
+
 }  // namespace freshet::expr

@@ -23,24 +23,23 @@
 ///   `match_left_error` and `match_right_error` with scope_keys = all keys. A left row matches if the counts of
 ///   the right rows with its key sum to more than zero (kFull: and the other way round). kLeft is the union of the
 ///   inner join and of the left rows without a match, padded with NULLs; kFull adds the unmatched right rows.
-///   With a residual: let P be the inner join on the keys, filtered by the residual (as Join and Filter above). A left
-///   row matches if the counts of P's rows with that left row sum to more than zero; kLeft and kFull begin with P.
-///   Error rows, in the union: those of P (kLeft, kFull); and for the part that selects left rows (kSemi, kAnti, the
-///   padded rows): the left's error rows by `match_left_error` of kAnti (kSemi: kSemi) over the keys; P's error
-///   rows, cut to the left's columns, unless they know nothing of the keys: then one with nothing known.
-///   The padding is known to be NULL. For kFull the same mirrored.
+///   With a residual: let P be the inner join on the keys, filtered by the residual (as Join and Filter above), and D the
+///   distinct rows (as Reduce below) of P's left columns. The left rows with a match are those of the semi-match of
+///   the left with D on the keys and `null_safe_key` of all columns, with scope_keys = the number of the former; those
+///   without come from the anti-match. kLeft is P and the left rows without a match, padded with NULLs, which
+///   are known in error rows; kFull adds the mirror image.
 /// - Reduce: `group_error` over the group key's values. A row whose key, or an argument, filter or order of an
 ///   aggregate fails is not counted in any aggregate, and its group is in error. Arguments and orders are
 ///   evaluated only where the filter is true. Per group, n is the sum of its counts: n = 0 and it is not there; n < 0
 ///   and it is an error (negative_multiplicity, keys known) instead of a row. Accumulable aggregates weigh each row by
 ///   its count, whatever its sign. For a distinct, extremum or ordered aggregate, a negative count of one of
-///   its values (argument, filter and order columns together) is an error of the group instead of a row. An error of an
-///   aggregate's result (overflow) too. The group shows the least canonical bytes of its key columns among the rows
+///   values that count (argument and order columns together; the filter true, and not NULL but for array_agg) is an
+///   error of the group instead of a row. An error of an aggregate's result (overflow) too. The group shows the least canonical bytes of its key columns among the rows
 ///   with a positive count after the key columns were projected; likewise MIN, MAX and DISTINCT take the
 ///   least canonical bytes among equal values. Ties and lacking order: canonical order of the argument row.
 ///   Distinct (no aggregates): n > 0 gives one row, n < 0 an error with the keys known.
 /// - TopK: a negative count in a group is an error of the group (its columns known) and the group gives no rows; so
-///   does a limit that fails, or is negative (2201W). Error rows by `top_k_error`; the oks of a group in
+///   does a limit that fails, or is negative (2201W); it is evaluated on the group's first row in canonical order. Error rows by `top_k_error`; the oks of a group in
 ///   error are computed from the rows that are there.
 /// - Threshold: error rows pass. Negate leaves them. Union adds them.
 /// - LetRec: all values begin empty. In one iteration each binding, in order, is evaluated with the newest
