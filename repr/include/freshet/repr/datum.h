@@ -75,13 +75,15 @@ bool identical(const Datum& a, const Datum& b, const SqlType& type);
 
 using DatumRow = std::vector<Datum>;
 
-/// The value as PostgreSQL's output function prints it (DateStyle ISO, UTC unless `zone` is set).
+/// How values are shown and read; DateStyle is ISO, MDY and IntervalStyle postgres.
 struct TextOptions {
   std::int32_t extra_float_digits = 1;
   std::string time_zone = "UTC";
 };
+/// The value as PostgreSQL's output function prints it; it must not be NULL. For many values see text.h.
 std::string to_text(const Datum& datum, const SqlType& type, const TextOptions& options = {});
-/// As the type's input function reads it. 22P02, 22007, 22008, 22003 with PostgreSQL's messages.
+/// As the type's input function reads it, type modifier included. 22P02, 22007, 22008, 22003, 22001 with
+/// PostgreSQL's messages.
 Result<Datum> from_text(std::string_view text, const SqlType& type, const TextOptions& options = {});
 /// PostgreSQL's binary send and receive formats. 22P03 on bad bytes, 08P01 on a wrong length.
 std::string to_binary(const Datum& datum, const SqlType& type);
