@@ -73,7 +73,7 @@ class ReaderState {
     merger_ = options_.order == ReadOrder::kConsolidated
                   ? std::make_shared<Merger>(std::exchange(runs_, {}))
                   : nullptr;
-    small_step_ = plan.batches.size() <= 1 &&
+    small_step_ = merger_ == nullptr && plan.batches.size() <= 1 &&
                   std::ranges::all_of(plan.batches, [](const BatchEntry& batch) {
                     return batch->runs.empty();
                   });
