@@ -69,11 +69,15 @@ FunctionTable::FunctionTable() {
   add_text_formats(*this);
   add_encodings(*this);
   add_patterns(*this);
+  add_dates(*this);
+  add_date_fields(*this);
+  add_arrays(*this);
   add_number_casts(*this);
   add_text_casts(*this);
   add_date_casts(*this);
   add_typmods(*this);
   add_aggregates(*this);
+  add_table_functions(*this);
   link_operators();
 }
 
