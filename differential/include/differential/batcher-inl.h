@@ -14,32 +14,51 @@ Run<K, V, T, R> sort_into_run(const Updates<K, V, T, R>& rows, RunBuilder<K, V, 
   const auto vals = rows.vals.view();
   const std::size_t size = order.size();
   const bool uniform = rows.times.uniform();
-  bool same_key = false;
-  bool same_val = false;
+  // How entry j relates to entry i before it: 0 another key, 1 the same key, 2 the same value, 3 the
+  // same time too.
+  const auto relation = [&](std::size_t i, std::size_t j) {
+    const std::size_t a = order[i].row;
+    const std::size_t b = order[j].row;
+    if constexpr (detail::kPrefixTellsAll<K, V> && PrefixOf<RefOf<V>>::kBits == 0) {
+      if (order[i].prefix != order[j].prefix) return 0;
+    } else {
+      // Another prefix means another key, unless it holds a part of the value too.
+      if constexpr (!(PrefixOf<RefOf<K>>::kExact && PrefixOf<RefOf<K>>::kBits < 64)) {
+        if (order[i].prefix != order[j].prefix) return 0;
+      }
+      if (compare(keys[a], keys[b]) != 0) return 0;
+      if (compare(vals[a], vals[b]) != 0) return 1;
+    }
+    return uniform || rows.times[a] == rows.times[b] ? 3 : 2;
+  };
+  std::size_t room = 0;
+  std::uint32_t time_id = 0;
+  int before = 0;
   for (std::size_t i = 0; i < size;) {
     const std::size_t row = order[i].row;
     R sum = rows.diffs[row];
     std::size_t j = i + 1;
-    bool next_key = false;
-    bool next_val = false;
-    for (; j < size; ++j) {
-      const std::size_t other = order[j].row;
-      if (order[j].prefix == order[i].prefix) {
-        next_key = compare(keys[row], keys[other]) == 0;
-      } else {
-        // Other values of one key can differ in the prefix only if it holds a part of the value.
-        next_key = PrefixOf<RefOf<K>>::kExact && PrefixOf<RefOf<K>>::kBits < 64 &&
-                   compare(keys[row], keys[other]) == 0;
+    int next = 0;
+    for (; j < size && (next = relation(i, j)) == 3; ++j) add_to(sum, rows.diffs[order[j].row]);
+    if (j == size) next = 0;
+    if (before == 0 && next == 0) {  // a key with one update
+      if (!is_zero(sum)) {
+        if (room == 0) {
+          room = builder.room();
+          time_id = builder.intern(rows.times[row]);
+        } else if (!uniform) {
+          time_id = builder.intern(rows.times[row]);
+        }
+        builder.element(keys[row], vals[row], time_id, sum);
+        --room;
       }
-      next_val = next_key && compare(vals[row], vals[other]) == 0;
-      if (!next_val || (!uniform && !(rows.times[row] == rows.times[other]))) break;
-      add_to(sum, rows.diffs[other]);
+    } else {
+      room = 0;
+      if (before == 0) builder.key(keys[row]);
+      if (before <= 1) builder.val(vals[row]);
+      if (!is_zero(sum)) builder.update(rows.times[row], sum);
     }
-    if (!same_key) builder.key(keys[row]);
-    if (!same_val) builder.val(vals[row]);
-    if (!is_zero(sum)) builder.update(rows.times[row], sum);
-    same_key = j < size && next_key;
-    same_val = j < size && next_val;
+    before = next;
     i = j;
   }
   scratch.entries.clear();

@@ -38,9 +38,44 @@ class RunBuilder {
     val_open_ = false;
   }
   void update(const T& time, const R& diff) {
-    if (!val_open_) open_val();
-    time_ids_.push_back(intern(time));
+    if (!val_open_) {
+      open_val();
+    } else if (single_updates_) {
+      several_updates();
+    }
+    push_time(intern(time));
     diffs_.push_back(diff);
+  }
+  /// A key that was not there before, with one value that has one update; `time_id` is from `intern`,
+  /// called after the last `room`.
+  void element(const KeyRef& key, const ValRef& val, std::uint32_t time_id, const R& diff) {
+    if (!single_vals_) val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
+    if (!single_updates_) update_offsets_.push_back(static_cast<std::uint32_t>(diffs_.size()));
+    keys_.push(key);
+    vals_.push(val);
+    push_time(time_id);
+    diffs_.push_back(diff);
+  }
+  [[nodiscard]] bool last_key_is(const KeyRef& key) const {
+    return keys_.size() > 0 && compare(keys_[keys_.size() - 1], key) == 0;
+  }
+  /// Ends the block if it is full, and forgets the open key. Some elements then fit: at least one, and
+  /// at most `room` should follow before the next call.
+  std::size_t room() {
+    settle();
+    key_open_ = val_open_ = false;
+    const std::size_t each = 2 + keys_.bytes() / (keys_.size() + 1) + vals_.bytes() / (vals_.size() + 1);
+    const std::size_t left = block_bytes_ - std::min(block_bytes_ - 1, pending_bytes());
+    return std::min<std::size_t>(1024, left / (each + 8) + 1);
+  }
+  /// A number for the time in the block being built; one time may get several, which `seal` unites.
+  std::uint32_t intern(const T& time) {
+    const std::size_t size = dictionary_.size();
+    for (std::size_t back = 0; back < 4 && back < size; ++back) {
+      if (dictionary_[size - 1 - back] == time) return static_cast<std::uint32_t>(size - 1 - back);
+    }
+    dictionary_.push_back(time);
+    return static_cast<std::uint32_t>(size);
   }
 
   /// Appends whole keys [low, high) of `block`, whose times map to `times` (injectively, and in
@@ -55,10 +90,9 @@ class RunBuilder {
     const std::uint32_t end_val = block.vals_of(high - 1).high;
     const auto base = static_cast<std::uint32_t>(vals_.size());
     const std::uint32_t from = low + (joins ? 1 : 0);
+    if (single_vals_ && (joins || !block.single_vals())) several_vals();
     keys_.push_range(block.key_view(), from, high);
-    if (block.single_vals()) {
-      for (std::uint32_t k = from; k < high; ++k) val_offsets_.push_back(base + k - first_val);
-    } else {
+    if (!single_vals_) {
       for (std::uint32_t k = from; k < high; ++k) {
         val_offsets_.push_back(base + block.vals_of(k).low - first_val);
       }
@@ -71,10 +105,9 @@ class RunBuilder {
     if (low == high) return;
     settle();
     key_open_ = val_open_ = false;
-    if (keys_.size() == 0 || compare(keys_[keys_.size() - 1], block.key(k)) != 0) {
-      val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
-      keys_.push(block.key(k));
-    }
+    const bool joins = keys_.size() > 0 && compare(keys_[keys_.size() - 1], block.key(k)) == 0;
+    if (single_vals_ && (joins || high - low > 1)) several_vals();
+    if (!joins) push_key(block.key(k));
     append_vals(block, low, high, times);
   }
   /// Appends a block as it is, without copying. Only between blocks (`at_boundary`).
@@ -106,14 +139,46 @@ class RunBuilder {
     settle();
     if (!key_open_) {
       if (keys_.size() == 0 || compare(keys_[keys_.size() - 1], key_) != 0) {
-        val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
-        keys_.push(key_);
+        push_key(key_);
+      } else if (single_vals_) {
+        several_vals();
       }
       key_open_ = true;
+    } else if (single_vals_) {
+      several_vals();
     }
-    update_offsets_.push_back(static_cast<std::uint32_t>(diffs_.size()));
+    if (!single_updates_) update_offsets_.push_back(static_cast<std::uint32_t>(diffs_.size()));
     vals_.push(val_);
     val_open_ = true;
+  }
+  void push_key(const KeyRef& key) {
+    if (!single_vals_) val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size()));
+    keys_.push(key);
+  }
+  // Offsets and time numbers are written from the first place on where they are not trivial.
+  void several_vals() {
+    single_vals_ = false;
+    fill_identity(val_offsets_, keys_.size());
+  }
+  void several_updates() {
+    single_updates_ = false;
+    fill_identity(update_offsets_, vals_.size());
+  }
+  static void fill_identity(std::vector<std::uint32_t>& offsets, std::size_t size) {
+    offsets.resize(size);
+    for (std::uint32_t i = 0; i < size; ++i) offsets[i] = i;
+  }
+  void push_time(std::uint32_t id) {
+    if (one_time_) {
+      if (diffs_.empty()) the_time_ = id;
+      if (id == the_time_) return;
+      several_times();
+    }
+    time_ids_.push_back(id);
+  }
+  void several_times() {
+    one_time_ = false;
+    time_ids_.assign(diffs_.size(), the_time_);
   }
   // A value is complete: end the block if it is full.
   void settle() {
@@ -128,44 +193,48 @@ class RunBuilder {
     const std::uint32_t first = block.updates_of(low).low;
     const std::uint32_t end = block.updates_of(high - 1).high;
     const auto base = static_cast<std::uint32_t>(diffs_.size());
+    if (single_updates_ && end - first != high - low) several_updates();
     vals_.push_range(block.val_view(), low, high);
-    if (block.single_updates()) {
-      for (std::uint32_t v = low; v < high; ++v) update_offsets_.push_back(base + v - first);
-    } else {
+    if (!single_updates_) {
       for (std::uint32_t v = low; v < high; ++v) {
         update_offsets_.push_back(base + block.updates_of(v).low - first);
       }
     }
+    append_times(block, first, end, times);
     diffs_.resize(base + end - first);
     block.diff_view().copy(first, end, diffs_.data() + base);
+  }
+  // Before their diffs are appended.
+  void append_times(const BlockType& block, std::uint32_t first, std::uint32_t end,
+                    const std::vector<T>& times) {
     if (times.size() == 1) {
-      time_ids_.resize(base + end - first, intern(times[0]));
-    } else {
-      // Interning by runs of equal numbers; the dictionary tolerates duplicates until the seal.
+      const std::uint32_t id = intern(times[0]);
+      if (one_time_ && diffs_.empty()) the_time_ = id;
+      if (one_time_ && id == the_time_) return;
+      if (one_time_) several_times();
+      time_ids_.resize(time_ids_.size() + (end - first), id);
+      return;
+    }
+    if (one_time_) several_times();
+    if (end - first > times.size() / 4) {
+      // The dictionary tolerates duplicates until the seal.
       const auto shift = static_cast<std::uint32_t>(dictionary_.size());
-      if (end - first > times.size() / 4) {
-        dictionary_.insert(dictionary_.end(), times.begin(), times.end());
-        for (std::uint32_t u = first; u < end; ++u) time_ids_.push_back(shift + block.time_id(u));
-      } else {
-        for (std::uint32_t u = first; u < end; ++u) {
-          time_ids_.push_back(intern(times[block.time_id(u)]));
-        }
+      dictionary_.insert(dictionary_.end(), times.begin(), times.end());
+      for (std::uint32_t u = first; u < end; ++u) time_ids_.push_back(shift + block.time_id(u));
+    } else {
+      for (std::uint32_t u = first; u < end; ++u) {
+        time_ids_.push_back(intern(times[block.time_id(u)]));
       }
     }
   }
 
-  // A number for the time; one time may get several numbers, which `seal` unites.
-  std::uint32_t intern(const T& time) {
-    const std::size_t size = dictionary_.size();
-    for (std::size_t back = 0; back < 4 && back < size; ++back) {
-      if (dictionary_[size - 1 - back] == time) return static_cast<std::uint32_t>(size - 1 - back);
-    }
-    dictionary_.push_back(time);
-    return static_cast<std::uint32_t>(size);
-  }
-
   void unite_dictionary() {
-    if (dictionary_.size() < 2) return;
+    if (one_time_) {
+      const T time = dictionary_[the_time_];
+      dictionary_.assign(1, time);
+      time_ids_.assign(1, 0);  // one stands for all
+      return;
+    }
     std::vector<T> distinct;
     std::vector<bool> used(dictionary_.size(), false);
     for (const std::uint32_t id : time_ids_) used[id] = true;
@@ -190,8 +259,8 @@ class RunBuilder {
     block->keys_ = static_cast<std::uint32_t>(keys_.size());
     block->vals_ = static_cast<std::uint32_t>(vals_.size());
     block->updates_ = static_cast<std::uint32_t>(diffs_.size());
-    block->single_vals_ = block->keys_ == block->vals_;
-    block->single_updates_ = block->vals_ == block->updates_;
+    block->single_vals_ = single_vals_ || block->keys_ == block->vals_;
+    block->single_updates_ = single_updates_ || block->vals_ == block->updates_;
     val_offsets_.push_back(block->vals_);
     update_offsets_.push_back(block->updates_);
     using Numbers = NarrowView<std::uint32_t>;
@@ -225,6 +294,7 @@ class RunBuilder {
     time_ids_.clear();
     dictionary_.clear();
     diffs_.clear();
+    single_vals_ = single_updates_ = one_time_ = true;
   }
   void add(BlockPtr<K, V, T, R> block) {
     run_.updates += block->updates();
@@ -238,6 +308,11 @@ class RunBuilder {
   ValRef val_{};
   bool key_open_ = false;
   bool val_open_ = false;
+  // While true the offsets (or the time numbers) below are not written.
+  bool single_vals_ = true;
+  bool single_updates_ = true;
+  bool one_time_ = true;
+  std::uint32_t the_time_ = 0;
   Column<K> keys_;
   Column<V> vals_;
   std::vector<std::uint32_t> val_offsets_;

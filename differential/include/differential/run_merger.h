@@ -35,6 +35,7 @@ class RunMerger {
     b_.start();
     while (a_.block != nullptr && b_.block != nullptr) {
       if (fuel <= 0) return false;
+      if (a_.simple && b_.simple && merge_singles(fuel)) continue;
       const int order = compare(a_.block->key(a_.key), b_.block->key(b_.key));
       if (order < 0) {
         copy_before(a_, &b_, fuel);
@@ -72,6 +73,11 @@ class RunMerger {
       times = block->times();
       moved = false;
       clean = true;
+      simple = block->single_vals() && block->single_updates() && times.size() == 1;
+      if (simple) {
+        diffs.resize(block->updates());
+        block->diff_view().copy(0, block->updates(), diffs.data());
+      }
       if (since == nullptr) return;
       for (T& time : times) {
         T representative = timely::advance_by(time, *since);
@@ -83,6 +89,11 @@ class RunMerger {
     void next_block() {
       blocks[index++].reset();
       enter();
+    }
+    void move_to_key(std::uint32_t k) {
+      if (k == key) return;
+      key = k - 1;
+      next_key();
     }
     void next_key() {
       if (++key == block->keys()) {
@@ -100,6 +111,8 @@ class RunMerger {
     std::vector<T> times;           // of the block, moved to their representatives
     bool moved = false;             // some time changed
     bool clean = true;              // the moved times are still distinct and in order
+    bool simple = false;            // one value a key, one update a value, one time
+    std::vector<R> diffs;           // of a simple block, widened
     const Frontier* since = nullptr;
   };
 
@@ -121,6 +134,51 @@ class RunMerger {
     } else {
       side.val = block.vals_of(high).low;
     }
+  }
+
+  // The inner loop for simple blocks. False if the next key needs the general way: one that may
+  // continue what was written last, or that has different values on both sides.
+  bool merge_singles(std::int64_t& fuel) {
+    if (a_.key == 0 || b_.key == 0) return false;
+    const BlockType& x = *a_.block;
+    const BlockType& y = *b_.block;
+    std::uint32_t i = a_.key;
+    std::uint32_t j = b_.key;
+    const std::uint32_t x_end = x.keys();
+    const std::uint32_t y_end = y.keys();
+    if (builder_.last_key_is(x.key(i)) || builder_.last_key_is(y.key(j))) return false;
+    const bool same_time = a_.times[0] == b_.times[0];
+    bool special = false;
+    while (i < x_end && j < y_end && fuel > 0 && !special) {
+      std::size_t room = builder_.room();
+      const std::uint32_t x_time = builder_.intern(a_.times[0]);
+      const std::uint32_t y_time = builder_.intern(b_.times[0]);
+      fuel -= static_cast<std::int64_t>(room);
+      for (; room > 0 && i < x_end && j < y_end; --room) {
+        const int order = compare(x.key(i), y.key(j));
+        if (order < 0) {
+          builder_.element(x.key(i), x.val(i), x_time, a_.diffs[i]);
+          ++i;
+        } else if (order > 0) {
+          builder_.element(y.key(j), y.val(j), y_time, b_.diffs[j]);
+          ++j;
+        } else {
+          if (!same_time || compare(x.val(i), y.val(j)) != 0) {
+            special = true;
+            break;
+          }
+          R sum = a_.diffs[i];
+          add_to(sum, b_.diffs[j]);
+          if (!is_zero(sum)) builder_.element(x.key(i), x.val(i), x_time, sum);
+          ++i;
+          ++j;
+        }
+      }
+    }
+    const bool moved = i != a_.key || j != b_.key;
+    a_.move_to_key(i);
+    b_.move_to_key(j);
+    return moved;
   }
 
   bool share(Side& side, std::int64_t& fuel) {

@@ -51,7 +51,7 @@ void insertion_sort(SortEntry* begin, SortEntry* end, const Less& less) {
 
 template <typename Less>
 void sort_entries(SortEntry* begin, SortEntry* end, const Less& less) {
-  if (end - begin <= 24) {
+  if (end - begin <= 48) {
     if (end - begin > 1) insertion_sort(begin, end, less);
   } else {
     std::sort(begin, end, less);

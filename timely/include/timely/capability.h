@@ -95,6 +95,16 @@ class Capability {
     FRESHET_ASSERT(at_output(port).covers_all(times), times_, times);
     return Capability(ports_, port, std::move(times));
   }
+  /// Takes in another one for the same output: covers the times of both from now on.
+  void absorb(Capability other) {
+    FRESHET_ASSERT(ports_ != nullptr && !borrowed() && !other.borrowed());
+    FRESHET_ASSERT(ports_ == other.ports_ && port_ == other.port_, "capabilities of different outputs");
+    Antichain<T> both = times_;
+    if (!both.extend(other.times_)) return;
+    ports_->count(port_, both, +1);
+    ports_->count(port_, times_, -1);
+    times_ = std::move(both);
+  }
   /// Gives up the right for all times that `later` does not cover.
   void downgrade(const T& later) { downgrade(Antichain<T>{later}); }
   /// An empty antichain gives up everything.
