@@ -29,6 +29,24 @@ using KeyValTrace = Trace<K, V, T, R>;
 template <typename K, typename T, typename R>
 using KeyTrace = Trace<K, Unit, T, R>;
 
+namespace detail {
+/// Applies `f` to each message; what is empty is not sent.
+template <typename Out, timely::Timestamp T, timely::Message M, typename F>
+timely::Stream<T, Out> transform(const timely::Stream<T, M>& stream, std::string name, F f) {
+  return stream.template unary<Out>(
+      std::move(name), timely::Pipeline{},
+      [f] {
+        return [f](timely::Input<T, M>& input, timely::Output<T, Out>& output) mutable {
+          input.for_each([&](const timely::Capability<T>& at, M message) {
+            Out out = f(std::move(message));
+            if (out.size() > 0) output.give(at, std::move(out));
+          });
+        };
+      },
+      timely::FrontierInterest::kNever);
+}
+}  // namespace detail
+
 template <timely::Timestamp T, typename D, typename R = std::int64_t>
 class Collection {
  public:
@@ -47,11 +65,11 @@ class Collection {
   template <typename F>
   auto map(F f) const {
     using D2 = std::decay_t<std::invoke_result_t<F&, const D&>>;
-    return with<D2>([f](const Record& u, auto& out) mutable { out.push_back({f(u.data), u.time, u.diff}); });
+    return with<D2>("Map", [f](const Record& u, auto& out) mutable { out.push_back({f(u.data), u.time, u.diff}); });
   }
   template <typename F>
   Collection filter(F keep) const {
-    return Collection(stream_.map_messages([keep](Message message) mutable {
+    return Collection(detail::transform<Message>(stream_, "Filter", [keep](Message message) mutable {
       std::erase_if(message, [&](const Record& u) { return !keep(u.data); });
       return message;
     }));
@@ -60,7 +78,7 @@ class Collection {
   template <typename F>
   auto flat_map(F f) const {
     using D2 = std::decay_t<decltype(*std::begin(std::declval<std::invoke_result_t<F&, const D&>&>()))>;
-    return with<D2>([f](const Record& u, auto& out) mutable {
+    return with<D2>("FlatMap", [f](const Record& u, auto& out) mutable {
       for (auto&& data : f(u.data)) out.push_back({std::move(data), u.time, u.diff});
     });
   }
@@ -68,13 +86,13 @@ class Collection {
   template <typename F>
   auto explode(F f) const {
     using D2 = std::decay_t<decltype(f(std::declval<const D&>()).first)>;
-    return with<D2>([f](const Record& u, auto& out) mutable {
+    return with<D2>("Explode", [f](const Record& u, auto& out) mutable {
       auto [data, diff] = f(u.data);
       out.push_back({std::move(data), u.time, multiplied(u.diff, diff)});
     });
   }
   Collection negate() const {
-    return Collection(stream_.map_messages([](Message message) {
+    return Collection(detail::transform<Message>(stream_, "Negate", [](Message message) {
       for (Record& u : message) u.diff = negated(u.diff);
       return message;
     }));
@@ -83,7 +101,7 @@ class Collection {
   /// Calls `f(data, time, diff)` for each update that passes.
   template <typename F>
   Collection inspect(F f) const {
-    return Collection(stream_.map_messages([f](Message message) mutable {
+    return Collection(detail::transform<Message>(stream_, "Inspect", [f](Message message) mutable {
       for (const Record& u : message) f(u.data, u.time, u.diff);
       return message;
     }));
@@ -94,8 +112,9 @@ class Collection {
   template <timely::Timestamp T2>
     requires timely::Refines<T2, T>
   [[nodiscard]] Collection<T2, D, R> enter(const timely::Scope<T2>& inner) const {
-    return Collection<T2, D, R>(stream_.enter(inner).map_messages([](Message message) {
-      std::vector<Update<D, T2, R>> out;
+    using Entered = std::vector<Update<D, T2, R>>;
+    return Collection<T2, D, R>(detail::transform<Entered>(stream_.enter(inner), "Enter", [](Message message) {
+      Entered out;
       out.reserve(message.size());
       for (Record& u : message) {
         out.push_back({std::move(u.data), timely::Refinement<T2, T>::to_inner(u.time), u.diff});
@@ -107,7 +126,8 @@ class Collection {
   template <timely::Timestamp T2, typename F>
     requires timely::Refines<T2, T>
   [[nodiscard]] Collection<T2, D, R> enter_at(const timely::Scope<T2>& inner, F f) const {
-    return Collection<T2, D, R>(enter(inner).stream().map_messages([f](auto message) mutable {
+    using Entered = std::vector<Update<D, T2, R>>;
+    return Collection<T2, D, R>(detail::transform<Entered>(enter(inner).stream(), "EnterAt", [f](Entered message) mutable {
       for (auto& u : message) {
         T2 later = f(u.data, u.time);
         FRESHET_ASSERT(timely::less_equal(u.time, later));
@@ -119,17 +139,16 @@ class Collection {
   template <timely::Timestamp T2>
     requires timely::Refines<T, T2>
   [[nodiscard]] Collection<T2, D, R> leave(const timely::Scope<T2>& outer) const {
-    return Collection<T2, D, R>(stream_
-                                    .map_messages([](Message message) {
-                                      std::vector<Update<D, T2, R>> out;
-                                      out.reserve(message.size());
-                                      for (Record& u : message) {
-                                        out.push_back({std::move(u.data),
-                                                       timely::Refinement<T, T2>::to_outer(u.time), u.diff});
-                                      }
-                                      return out;
-                                    })
-                                    .leave(outer));
+    using Left = std::vector<Update<D, T2, R>>;
+    auto converted = detail::transform<Left>(stream_, "Leave", [](Message message) {
+      Left out;
+      out.reserve(message.size());
+      for (Record& u : message) {
+        out.push_back({std::move(u.data), timely::Refinement<T, T2>::to_outer(u.time), u.diff});
+      }
+      return out;
+    });
+    return Collection<T2, D, R>(converted.leave(outer));
   }
 
   // Arranging. By key: `D` is a pair.
@@ -199,9 +218,10 @@ class Collection {
  private:
   /// `f(update, out)` appends any number of updates.
   template <typename D2, typename F>
-  Collection<T, D2, R> with(F f) const {
-    return Collection<T, D2, R>(stream_.map_messages([f](Message message) mutable {
-      std::vector<Update<D2, T, R>> out;
+  Collection<T, D2, R> with(std::string name, F f) const {
+    using Out = std::vector<Update<D2, T, R>>;
+    return Collection<T, D2, R>(detail::transform<Out>(stream_, std::move(name), [f](Message message) mutable {
+      Out out;
       out.reserve(message.size());
       for (const Record& u : message) f(u, out);
       return out;
@@ -215,10 +235,11 @@ template <typename Tr, typename Map, typename F>
 auto as_collection(const Arranged<Tr, Map>& arranged, F f) {
   using T = typename Map::Time;
   using R = typename Tr::Diff;
-  using D = std::decay_t<std::invoke_result_t<F&, typename RefOf<typename Tr::Key>, typename RefOf<typename Tr::Val>>>;
-  return Collection<T, D, R>(arranged.stream().map_messages(
-      [f, map = arranged.time_map()](BatchList<Tr> list) mutable {
-        std::vector<Update<D, T, R>> out;
+  using D = std::decay_t<std::invoke_result_t<F&, RefOf<typename Tr::Key>, RefOf<typename Tr::Val>>>;
+  using Out = std::vector<Update<D, T, R>>;
+  return Collection<T, D, R>(detail::transform<Out>(
+      arranged.stream(), "AsCollection", [f, map = arranged.time_map()](BatchList<Tr> list) mutable {
+        Out out;
         out.reserve(list.size());
         for (const auto& batch : list.batches) {
           for (BatchCursor cursor(*batch); cursor.key_valid(); cursor.step_key()) {
@@ -263,7 +284,7 @@ class Variable {
   /// Defines it. Once.
   void set(const CollectionType& result) {
     const CollectionType fed = source_ ? result.concat(source_->negate()) : result;
-    feedback_.connect(fed.stream().map_messages([step = step_](Message message) {
+    feedback_.connect(detail::transform<Message>(fed.stream(), "NextRound", [step = step_](Message message) {
       // The message's time moves on the edge; the times of its updates here.
       std::erase_if(message, [&](auto& update) {
         auto later = step.results_in(update.time);

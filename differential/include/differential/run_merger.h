@@ -153,7 +153,7 @@ class RunMerger {
       std::size_t room = builder_.room();
       const std::uint32_t x_time = builder_.intern(a_.times[0]);
       const std::uint32_t y_time = builder_.intern(b_.times[0]);
-      fuel -= static_cast<std::int64_t>(room);
+      const std::int64_t start = static_cast<std::int64_t>(i) + j;
       for (; room > 0 && i < x_end && j < y_end; --room) {
         const int order = compare(x.key(i), y.key(j));
         if (order < 0) {
@@ -174,6 +174,7 @@ class RunMerger {
           ++j;
         }
       }
+      fuel -= static_cast<std::int64_t>(i) + j - start;
     }
     const bool moved = i != a_.key || j != b_.key;
     a_.move_to_key(i);

@@ -12,6 +12,17 @@ namespace detail {
 inline constexpr std::size_t kTinyUpdates = 256;    // merged at once
 inline constexpr std::int64_t kFuelPerUpdate = 8;
 inline constexpr std::int64_t kLeastFuel = 512;
+
+/// True if no update of the batch is before `frontier`: a cut inside its interval parts nothing.
+template <typename B>
+bool all_covered(const B& batch, const typename B::Frontier& frontier) {
+  for (const auto& block : batch.blocks()) {
+    for (const auto& time : block->times()) {
+      if (!frontier.covers(time)) return false;
+    }
+  }
+  return true;
+}
 }  // namespace detail
 
 template <typename K, typename V, typename T, typename R>
@@ -139,9 +150,7 @@ std::vector<BatchPtr<K, V, T, R>> Spine<K, V, T, R>::batches_through(const Front
   result.reserve(entries_.size());
   for (const Entry& entry : entries_) {
     if (!timely::less_equal(entry.batch->upper(), through)) {
-      FRESHET_ASSERT(entry.batch->empty() || timely::less_equal(through, entry.batch->lower()) ||
-                         !timely::TotalOrder<T>,
-                     entry.batch->lower(), entry.batch->upper(), through);
+      FRESHET_DASSERT(detail::all_covered(*entry.batch, through), through);
       break;
     }
     if (!entry.batch->empty()) result.push_back(entry.batch);

@@ -37,8 +37,8 @@ class Spine {
   [[nodiscard]] const Frontier& upper() const { return upper_; }
   /// In order of time.
   [[nodiscard]] std::vector<BatchRef> batches() const;
-  /// The batches with uppers at or before `through`, which must be a cut or beyond the physical
-  /// frontier's promise; asserts that no batch with updates straddles it.
+  /// The batches with uppers at or before `through`, which must not part the updates of a batch: no cut
+  /// before the physical frontier may be asked for.
   [[nodiscard]] std::vector<BatchRef> batches_through(const Frontier& through) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t updates() const;
