@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The equivalence classes of joins: merged, ordered, and used. What equals a literal is filtered by it in every
+// input; two members of one input become a filter there; a member alone means "not NULL".
+#include <algorithm>
+
+#include <freshet/expr/match_keys.h>
+
+#include "rewrite.h"
+
+namespace freshet::sql::passes {
+namespace {
+
+using Class = std::vector<Scalar>;
+
+/// Classes that share a member are one.
+std::vector<Class> merged(const std::vector<Class>& classes) {
+  std::vector<Class> out;
+  for (const Class& members : classes) {
+    Class all = members;
+    for (auto other = out.begin(); other != out.end();) {
+      const bool shares = std::any_of(other->begin(), other->end(), [&](const Scalar& m) {
+        return std::find(all.begin(), all.end(), m) != all.end();
+      });
+      if (!shares) {
+        ++other;
+        continue;
+      }
+      all.insert(all.end(), other->begin(), other->end());
+      other = out.erase(other);
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    out.push_back(std::move(all));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// The literal that a filter in `relation` makes the scalar equal to.
+std::optional<Scalar> literal_of(const Relation& relation, const Scalar& scalar) {
+  if (const auto* project = relation.as<Relation::Project>()) {
+    return literal_of(project->input[0], scalar.with_columns(project->columns));
+  }
+  const auto* filter = relation.as<Relation::Filter>();
+  if (filter == nullptr) return std::nullopt;
+  for (const Scalar& predicate : filter->predicates) {
+    const auto equality = expr::as_equality(predicate);
+    if (!equality) continue;
+    if (equality->first == scalar && equality->second.is_literal()) return equality->second;
+    if (equality->second == scalar && equality->first.is_literal()) return equality->first;
+  }
+  return literal_of(filter->input[0], scalar);
+}
+
+class JoinEqualities {
+ public:
+  explicit JoinEqualities(const Relation::Join& n) : inputs_(n.inputs), spans_(input_spans(n.inputs)) {
+    classes_ = merged(n.equivalences);
+    added_.resize(inputs_.size());
+  }
+
+  /// Nothing if the join is empty for certain.
+  std::optional<Relation> run() {
+    std::vector<Class> kept;
+    for (Class& members : classes_) {
+      if (!literals(members)) return std::nullopt;
+      within_inputs(members);
+      if (!members.empty()) kept.push_back(std::move(members));
+    }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = inputs_[i].filter(std::move(added_[i]));
+    return Relation::join(std::move(inputs_), std::move(kept));
+  }
+
+ private:
+  /// The input that alone the member reads.
+  std::optional<std::size_t> home(const Scalar& member) const {
+    if (member.columns().empty() || member.can_fail()) return std::nullopt;
+    for (std::size_t i = 0; i < spans_.size(); ++i) {
+      if (within(member, spans_[i])) return i;
+    }
+    return std::nullopt;
+  }
+  Scalar local(const Scalar& member, std::size_t input) const {
+    return shifted(member, -static_cast<std::ptrdiff_t>(spans_[input].begin));
+  }
+
+  /// False if the class holds two literals that differ.
+  bool literals(Class& members) {
+    std::optional<Scalar> literal;
+    for (const Scalar& member : members) {
+      std::optional<Scalar> found;
+      if (member.is_literal()) {
+        found = member;
+      } else if (const auto i = home(member)) {
+        found = literal_of(inputs_[*i], local(member, *i));
+      }
+      if (!found) continue;
+      if (!literal) {
+        literal = found;
+      } else if (literal->type().type.kind() == found->type().type.kind() &&
+                 compare(literal->as<Scalar::Literal>()->value, found->as<Scalar::Literal>()->value,
+                         literal->type().type) != 0) {
+        return false;
+      }
+    }
+    if (literal && !literal->type().nullable) pin(members, *literal);
+    return true;
+  }
+
+  /// Filters every member by the literal; drops those that are then done.
+  void pin(Class& members, const Scalar& literal) {
+    Class rest;
+    for (const Scalar& member : members) {
+      if (member.is_literal()) continue;
+      const auto i = home(member);
+      const auto equality = i ? make_equality(local(member, *i), literal) : std::nullopt;
+      if (!equality) {
+        rest.push_back(member);
+        continue;
+      }
+      if (!literal_of(inputs_[*i], local(member, *i))) added_[*i].push_back(*equality);
+    }
+    if (!rest.empty()) rest.push_back(literal);
+    members = std::move(rest);
+  }
+
+  void within_inputs(Class& members) {
+    Class rest;
+    std::vector<std::optional<Scalar>> first(inputs_.size());
+    for (const Scalar& member : members) {
+      const auto i = home(member);
+      if (!i || !first[*i]) {
+        if (i) first[*i] = member;
+        rest.push_back(member);
+        continue;
+      }
+      const auto equality = make_equality(local(*first[*i], *i), local(member, *i));
+      if (!equality) {
+        rest.push_back(member);
+      } else {
+        added_[*i].push_back(*equality);
+      }
+    }
+    if (rest.size() == 1 && home(rest[0])) {
+      const std::size_t i = *home(rest[0]);
+      if (rest[0].type().nullable && members.size() == 1) {
+        added_[i].push_back(is_not_null(local(rest[0], i)));
+      }
+      rest.clear();
+    }
+    members = std::move(rest);
+  }
+
+  std::vector<Relation> inputs_;
+  std::vector<Span> spans_;
+  std::vector<Class> classes_;
+  std::vector<std::vector<Scalar>> added_;
+};
+
+}  // namespace
+
+Relation propagate_equalities(const Relation& relation) {
+  return relation.transform([](Relation r) {
+    const auto* n = r.as<Relation::Join>();
+    if (n == nullptr) return r;
+    const auto rewritten = JoinEqualities(*n).run();
+    return rewritten ? *rewritten : empty_like(r);
+  });
+}
+
+}  // namespace freshet::sql::passes

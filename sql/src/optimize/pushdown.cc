@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicates go down to where their columns come from.
+//
+// A predicate that may fail stays above everything that can drop, cancel or group rows: evaluated below, it
+// could fail for a row that does not reach it in the written order.
+#include <algorithm>
+
+#include <freshet/expr/match_keys.h>
+
+#include "rewrite.h"
+#include "scalar_rules.h"
+
+namespace freshet::sql::passes {
+namespace {
+
+using expr::MatchKind;
+
+/// Predicates are not inlined through a Map if that makes them larger than this.
+constexpr std::size_t kMaxInlined = 300;
+
+class Pusher {
+ public:
+  explicit Pusher(const Context& context) : context_(context) {}
+
+  /// `relation` filtered by `predicates`.
+  Relation push(const Relation& relation, std::vector<Scalar> predicates) {
+    for (Scalar& predicate : predicates) predicate = retyped(predicate, relation.type().columns);
+    return std::visit([&](const auto& n) { return node(n, relation, std::move(predicates)); },
+                      relation.node());
+  }
+
+ private:
+  using Predicates = std::vector<Scalar>;
+
+  Relation node(const Relation::Constant&, const Relation& relation, Predicates predicates) {
+    return relation.filter(std::move(predicates));
+  }
+  Relation node(const Relation::Get&, const Relation& relation, Predicates predicates) {
+    return relation.filter(std::move(predicates));
+  }
+  Relation node(const Relation::Let& n, const Relation&, Predicates predicates) {
+    Relation value = push(n.parts[0], {});
+    return Relation::let(n.id, std::move(value), push(n.parts[1], std::move(predicates)));
+  }
+  Relation node(const Relation::LetRec& n, const Relation&, Predicates predicates) {
+    std::vector<Relation> values;
+    for (std::size_t i = 0; i < n.ids.size(); ++i) values.push_back(push(n.parts[i], {}));
+    Relation body = push(n.parts.back(), std::move(predicates));
+    return Relation::let_rec(n.ids, std::move(values), std::move(body), n.limit, n.return_at_limit);
+  }
+
+  Relation node(const Relation::Filter& n, const Relation&, Predicates predicates) {
+    Predicates all = conjuncts(n.predicates);
+    for (Scalar& predicate : conjuncts(predicates)) all.push_back(std::move(predicate));
+    return push(n.input[0], std::move(all));
+  }
+
+  Relation node(const Relation::Project& n, const Relation&, Predicates predicates) {
+    auto [below, above] = split(std::move(predicates), [&](const Scalar& p) {
+      return !p.can_fail() || non_negative(n.input[0], context_);
+    });
+    for (Scalar& predicate : below) predicate = predicate.with_columns(n.columns);
+    return push(n.input[0], std::move(below)).project(n.columns).filter(std::move(above));
+  }
+
+  Relation node(const Relation::Map& n, const Relation&, Predicates predicates) {
+    const std::size_t before = n.input[0].arity();
+    std::vector<Scalar> written;
+    for (std::size_t c = 0; c < before; ++c) written.push_back(Scalar::column(c, n.input[0].type().columns[c]));
+    for (const Scalar& expression : n.expressions) {
+      // A long chain of expressions could grow without bound when written out.
+      written.push_back(size_of(expression) > kMaxInlined ? expression : expression.substitute(written));
+      if (size_of(written.back()) > kMaxInlined) {
+        written.back() = Scalar::column(written.size() - 1, expression.type());
+      }
+    }
+    Predicates below;
+    Predicates above;
+    const bool cancels = !non_negative(n.input[0], context_);
+    for (Scalar& predicate : predicates) {
+      Scalar inlined = predicate.substitute(written);
+      const bool fits = size_of(inlined) <= kMaxInlined && within(inlined, {0, before});
+      if (fits && !(inlined.can_fail() && cancels)) {
+        below.push_back(simplify_scalar(inlined));
+      } else {
+        above.push_back(std::move(predicate));
+      }
+    }
+    return push(n.input[0], std::move(below)).map(n.expressions).filter(std::move(above));
+  }
+
+  Relation node(const Relation::FlatMap& n, const Relation&, Predicates predicates) {
+    const Span input{0, n.input[0].arity()};
+    auto [below, above] =
+        split(std::move(predicates), [&](const Scalar& p) { return !p.can_fail() && within(p, input); });
+    return push(n.input[0], std::move(below))
+        .flat_map(n.function, n.arguments, n.with_ordinality)
+        .filter(std::move(above));
+  }
+
+  Relation node(const Relation::Join& n, const Relation&, Predicates predicates) {
+    const std::vector<Span> spans = input_spans(n.inputs);
+    std::vector<Predicates> down(n.inputs.size());
+    auto classes = n.equivalences;
+    Predicates above;
+    for (Scalar& predicate : conjuncts(predicates)) {
+      if (predicate.can_fail()) {
+        above.push_back(std::move(predicate));
+        continue;
+      }
+      const auto home = std::find_if(spans.begin(), spans.end(), [&](Span s) { return within(predicate, s); });
+      if (home != spans.end()) {
+        const auto i = static_cast<std::size_t>(home - spans.begin());
+        down[i].push_back(shifted(predicate, -static_cast<std::ptrdiff_t>(home->begin)));
+        continue;
+      }
+      const auto equality = expr::as_equality(predicate);
+      if (equality && !predicate.contains_mz_now()) {
+        classes.push_back({equality->first, equality->second});
+      } else {
+        above.push_back(std::move(predicate));
+      }
+    }
+    std::vector<Relation> inputs;
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) inputs.push_back(push(n.inputs[i], std::move(down[i])));
+    return Relation::join(std::move(inputs), std::move(classes)).filter(std::move(above));
+  }
+
+  Relation node(const Relation::Match& n, const Relation&, Predicates predicates) {
+    const std::size_t split_at = n.inputs[0].arity();
+    const Span left{0, split_at};
+    const Span right{split_at, split_at + n.inputs[1].arity()};
+    Predicates on;
+    Predicates to_left;
+    Predicates to_right;
+    for (Scalar& predicate : conjuncts(n.on)) {
+      const bool has_columns = !predicate.columns().empty() && !predicate.can_fail();
+      if (has_columns && n.kind != MatchKind::kFull && within(predicate, right)) {
+        to_right.push_back(shifted(predicate, -static_cast<std::ptrdiff_t>(split_at)));
+      } else if (has_columns && n.kind == MatchKind::kSemi && within(predicate, left)) {
+        to_left.push_back(std::move(predicate));
+      } else {
+        on.push_back(std::move(predicate));
+      }
+    }
+    auto [below, above] = split(conjuncts(predicates), [&](const Scalar& p) {
+      return !p.can_fail() && n.kind != MatchKind::kFull && within(p, left);
+    });
+    to_left.insert(to_left.end(), below.begin(), below.end());
+    return Relation::match(n.kind, push(n.inputs[0], std::move(to_left)),
+                           push(n.inputs[1], std::move(to_right)), std::move(on))
+        .filter(std::move(above));
+  }
+
+  Relation node(const Relation::Reduce& n, const Relation&, Predicates predicates) {
+    const Span keys{0, n.group_key.size()};
+    Predicates below;
+    Predicates above;
+    for (Scalar& predicate : conjuncts(predicates)) {
+      const bool on_key = !predicate.columns().empty() && within(predicate, keys) &&
+                          !sees_form(predicate, keys) && !predicate.contains_mz_now();
+      Scalar inlined = on_key ? predicate.substitute(n.group_key) : predicate;
+      if (on_key && !inlined.can_fail() && size_of(inlined) <= kMaxInlined) {
+        below.push_back(simplify_scalar(inlined));
+      } else {
+        above.push_back(std::move(predicate));
+      }
+    }
+    return push(n.input[0], std::move(below)).reduce(n.group_key, n.aggregates).filter(std::move(above));
+  }
+
+  Relation node(const Relation::TopK& n, const Relation& relation, Predicates predicates) {
+    const Span all{0, relation.arity()};
+    auto [below, above] = split(conjuncts(predicates), [&](const Scalar& p) {
+      const auto columns = p.columns();
+      return !p.can_fail() && !columns.empty() && !sees_form(p, all) &&
+             std::all_of(columns.begin(), columns.end(), [&](std::size_t c) {
+               return std::find(n.group_key.begin(), n.group_key.end(), c) != n.group_key.end();
+             });
+    });
+    return push(n.input[0], std::move(below))
+        .top_k(n.group_key, n.order, n.limit, n.offset)
+        .filter(std::move(above));
+  }
+
+  Relation node(const Relation::Negate& n, const Relation&, Predicates predicates) {
+    auto [below, above] = split_safe(std::move(predicates));
+    return push(n.input[0], std::move(below)).negate().filter(std::move(above));
+  }
+  Relation node(const Relation::Threshold& n, const Relation&, Predicates predicates) {
+    auto [below, above] = split_safe(std::move(predicates));
+    return push(n.input[0], std::move(below)).threshold().filter(std::move(above));
+  }
+  Relation node(const Relation::Union& n, const Relation& relation, Predicates predicates) {
+    const bool cancels = !non_negative(relation, context_);
+    auto [below, above] =
+        split(std::move(predicates), [&](const Scalar& p) { return !p.can_fail() || !cancels; });
+    std::vector<Relation> inputs;
+    for (const Relation& input : n.inputs) inputs.push_back(push(input, below));
+    return Relation::union_all(std::move(inputs)).filter(std::move(above));
+  }
+
+  struct Split {
+    Predicates below;
+    Predicates above;
+  };
+  template <typename F>
+  static Split split(Predicates predicates, const F& goes_below) {
+    Split out;
+    for (Scalar& predicate : predicates) {
+      (goes_below(predicate) ? out.below : out.above).push_back(std::move(predicate));
+    }
+    return out;
+  }
+  static Split split_safe(Predicates predicates) {
+    return split(std::move(predicates), [](const Scalar& p) { return !p.can_fail(); });
+  }
+
+  const Context& context_;
+};
+
+}  // namespace
+
+Relation push_predicates(const Relation& relation, const Context& context) {
+  return Pusher(context).push(relation, {});
+}
+
+}  // namespace freshet::sql::passes
