@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays as text: {1,2}, {{a,"b c"},{NULL,d}}, [2:3]={1,2}.
 #include <charconv>
+#include <optional>
 
 #include <freshet/base/sqlstate.h>
 
@@ -33,6 +34,10 @@ class Reader {
     skip_space();
     if (!rest_.empty()) return malformed("Junk after closing right brace.");
     FRESHET_TRY(settle_dimensions());
+    // Only an array that is well formed has its elements looked at.
+    for (const auto& text : texts_) {
+      array_.elements.push_back(text ? FRESHET_TRY(format_.read(*text, element_)) : Datum());
+    }
     return std::move(array_);
   }
 
@@ -136,11 +141,8 @@ class Reader {
     std::string text;
     bool quoted = false;
     FRESHET_TRY(take_element(text, quoted));
-    if (!quoted && equals_null(text)) {
-      array_.elements.emplace_back();
-      return true;
-    }
-    array_.elements.push_back(FRESHET_TRY(format_.read(text, element_)));
+    const bool is_null = !quoted && equals_null(text);
+    texts_.push_back(is_null ? std::nullopt : std::optional(std::move(text)));
     return true;
   }
 
@@ -196,7 +198,7 @@ class Reader {
   }
 
   Done settle_dimensions() {
-    if (array_.elements.empty()) {
+    if (texts_.empty()) {
       if (lengths_.size() > 1) return malformed("Unexpected \"}\" character.");
       if (explicit_) return malformed("Specified array dimensions do not match array contents.");
       array_.dimensions.clear();
@@ -217,6 +219,7 @@ class Reader {
   const SqlType& element_;
   const TextFormat& format_;
   ArrayValue array_{};
+  std::vector<std::optional<std::string>> texts_{};
   std::vector<std::int32_t> lengths_{};  // -1: not known yet
   int leaf_depth_ = -1;
   bool explicit_ = false;

@@ -209,8 +209,8 @@ Result<std::optional<Numeric>> extract_timestamp(std::string_view name, std::int
   const std::string_view type = zone == nullptr ? kOfTimestamp : kOfTimestampTz;
   const auto field = date_field(name);
   if (!field) return unknown_unit(name, type);
-  if (zone == nullptr && is_zone_field(*field)) return unsupported_unit(name, type);
   if (is_infinite_timestamp(timestamp)) return infinite_part(*field, timestamp < 0);
+  if (zone == nullptr && is_zone_field(*field)) return unsupported_unit(name, type);
   if (*field == DateField::kEpoch) {
     return std::optional(Numeric::from_parts(Int128{timestamp} - kUnixEpochTimestamp, 6));
   }
@@ -270,6 +270,7 @@ Result<Numeric> extract_interval(std::string_view name, const Interval& interval
 Result<std::int64_t> truncate_timestamp(std::string_view name, std::int64_t timestamp,
                                         const TimeZone* zone) {
   const std::string_view type = zone == nullptr ? kOfTimestamp : kOfTimestampTz;
+  if (is_infinite_timestamp(timestamp)) return timestamp;
   const auto field = date_field(name);
   const bool truncates = field && (time_unit(*field) || truncated_day(*field, 0));
   if (!truncates) {
@@ -277,7 +278,6 @@ Result<std::int64_t> truncate_timestamp(std::string_view name, std::int64_t time
     if (field && is_zone_field(*field)) return unsupported_unit(name, type);
     return unknown_unit(name, type);
   }
-  if (is_infinite_timestamp(timestamp)) return timestamp;
   const std::int64_t local = zone == nullptr ? timestamp : FRESHET_TRY(zone->to_local(timestamp));
   std::int64_t out;
   if (const auto unit = time_unit(*field)) {
@@ -307,7 +307,7 @@ Result<Interval> truncate_interval(std::string_view name, const Interval& interv
     error.detail = "Months usually have fractional weeks.";
     return fail(std::move(error));
   }
-  return unknown_unit(name, kOfInterval);
+  return is_zone_field(*field) ? unsupported_unit(name, kOfInterval) : unknown_unit(name, kOfInterval);
 }
 
 }  // namespace freshet::repr

@@ -15,7 +15,7 @@ using Fault = DateTimeFault;
 using Kind = DateToken::Kind;
 
 enum Field : unsigned {
-  kYear = 1, kMonth = 2, kDay = 4, kDayOfYear = 8, kTimeOfDay = 16, kZone = 32, kWhole = 64,
+  kYear = 1, kMonth = 2, kDay = 4, kDayOfYear = 8, kTimeOfDay = 16, kZone = 32,
   kDate = kYear | kMonth | kDay,
 };
 
@@ -83,7 +83,7 @@ class Parser {
   Fault token(std::size_t i) {
     const std::string& text = tokens_[i].text;
     switch (tokens_[i].kind) {
-      case Kind::kDate: return date_token(text);
+      case Kind::kDate: return time_only_ ? date_token_of_time(text, i) : date_token(text);
       case Kind::kTime: return prefix_ == 0 || prefix_ == 't' ? (prefix_ = 0, time_token(text)) : Fault::kSyntax;
       case Kind::kSigned: return offset(text);
       case Kind::kNumber: return number_token(text);
@@ -95,18 +95,36 @@ class Parser {
 
   // --- Dates ---
   Fault date_token(const std::string& text) {
-    if (prefix_ == 'j') return julian(text);
-    if (!has(kDate) && prefix_ == 0 && !has(kWhole) && !(time_only_ && has(kTimeOfDay))) return date(text);
-    if (is_digit(text.front()) || prefix_ != 0) {
-      // A time run together with its zone: 040506-08, or 20:..., after T.
+    if (prefix_ == 'j') {
+      // Julian days with their zone attached: J2451187-08.
       const std::size_t mark = text.find_first_of("+-");
-      if (mark == std::string::npos || (prefix_ != 0 && prefix_ != 't')) return Fault::kSyntax;
-      prefix_ = 0;
-      const Fault fault = offset(text.substr(mark));
-      if (fault != Fault::kNone) return fault;
-      return concatenated(text.substr(0, mark));
+      if (mark == std::string::npos) return Fault::kSyntax;
+      const Fault fault = julian(text.substr(0, mark));
+      return fault != Fault::kNone ? fault : offset(text.substr(mark));
     }
+    if (is_whole_) return Fault::kSyntax;
+    if (has(kMonth | kDay) || prefix_ != 0) {
+      return is_digit(text.front()) || prefix_ != 0 ? time_with_zone(text) : named_zone(text);
+    }
+    return has(kTimeOfDay) ? Fault::kSyntax : date(text);
+  }
+
+  // A time may have a date before it, which a zone with daylight saving time even needs.
+  Fault date_token_of_time(const std::string& text, std::size_t i) {
+    const bool first = i == 0 && tokens_.size() > 1 &&
+                       (tokens_.back().kind == Kind::kDate || tokens_[1].kind == Kind::kTime);
+    if (first) return date(text);
+    if (is_digit(text.front()) || prefix_ != 0) return time_with_zone(text);
     return named_zone(text);
+  }
+
+  // Run together: 040506-08.
+  Fault time_with_zone(const std::string& text) {
+    const std::size_t mark = text.find_first_of("+-");
+    if (mark == std::string::npos || has(kTimeOfDay) || (prefix_ != 0 && prefix_ != 't')) return Fault::kSyntax;
+    prefix_ = 0;
+    const Fault fault = offset(text.substr(mark));
+    return fault != Fault::kNone ? fault : concatenated(text.substr(0, mark));
   }
 
   // Parts joined by punctuation, with or without the name of the month.
@@ -128,7 +146,11 @@ class Parser {
     for (std::string_view& part : parts) {
       if (!is_letter(part.front())) continue;
       const int month = month_of(part);
-      if (month == 0) return zone_or_syntax(text);
+      if (part == "z" && text_month) {
+        part = {};
+        continue;
+      }
+      if (month == 0) return Fault::kSyntax;
       if (!add(kMonth)) return Fault::kSyntax;
       month_ = month;
       text_month = true;
@@ -141,11 +163,6 @@ class Parser {
       if ((seen_ & kDayOfYear) != 0 && parts.size() > 2) return Fault::kSyntax;
     }
     return has(kDate) || has(kYear | kDayOfYear) ? Fault::kNone : Fault::kSyntax;
-  }
-
-  Fault zone_or_syntax(const std::string& text) {
-    if (seen_ == 0) return Fault::kSyntax;
-    return named_zone(text);
   }
 
   Fault julian(std::string_view text) {
@@ -187,10 +204,12 @@ class Parser {
     }
     const std::size_t point = text.find('.');
     if (time_only_ && !has(kTimeOfDay) && !has(kDate)) return concatenated(text);
-    if (point != std::string::npos && (seen_ & kDate) == 0) return date(text);
+    if (point != std::string::npos && (seen_ & kDate) == 0) {
+      return has(kTimeOfDay) ? Fault::kSyntax : date(text);
+    }
     if (point != std::string::npos && point > 2) return concatenated(text);
     if (text.size() >= 6 && (!has(kDate) || !has(kTimeOfDay))) return concatenated(text);
-    return number(text, false);
+    return number(text, has_text_month_);
   }
 
   // One number of a date, whose place follows from what is known already.
@@ -206,7 +225,7 @@ class Parser {
     }
     const unsigned known = seen_ & kDate;
     if (size == 3 && known == kYear && value >= 1 && value <= 366) {
-      if (!add(kDayOfYear)) return Fault::kSyntax;
+      if (!add(kDayOfYear | kMonth | kDay)) return Fault::kSyntax;
       day_of_year_ = value;
       return Fault::kNone;
     }
@@ -296,8 +315,11 @@ class Parser {
     if (!text.empty() && (!take_fraction(text, fraction) || !text.empty())) return Fault::kSyntax;
     micros_ = static_cast<std::int64_t>(std::rint(fraction * 1e6));
     if (minute_ > 59 || second_ > 60 || hour_ > INT32_MAX) return Fault::kFieldOverflow;
-    return Fault::kNone;
+    // Where a date may stand the hour is checked at once, which decides between two errors.
+    return !time_only_ && is_late() ? Fault::kFieldOverflow : Fault::kNone;
   }
+
+  [[nodiscard]] bool is_late() const { return hour_ > 24 || time() > kMicrosPerDay; }
 
   Fault offset(std::string_view text) {
     if (prefix_ != 0) return prefix_ == 'j' ? julian(text) : Fault::kSyntax;
@@ -344,11 +366,11 @@ class Parser {
   // --- Words ---
   Fault word(const std::string& text, std::size_t i) {
     if (prefix_ != 0) return Fault::kSyntax;
-    if (text == "infinity" || text == "+infinity" || text == "inf" || text == "+inf") return infinity(1);
-    if (text == "-infinity" || text == "-inf") return infinity(-1);
+    if (text == "infinity") return infinity(1);
+    if (text == "-infinity") return infinity(-1);
     if (text == "epoch") return epoch();
     if (text == "now" || text == "today" || text == "tomorrow" || text == "yesterday") return Fault::kClock;
-    if (text == "allballs") return add(kTimeOfDay) && add(kZone) ? Fault::kNone : Fault::kSyntax;
+    if (text == "allballs") return !is_whole_ && add(kTimeOfDay | kZone) ? Fault::kNone : Fault::kSyntax;
     if (text == "am" || text == "pm") return half_day_ == 0 ? (half_day_ = text[0], Fault::kNone) : Fault::kSyntax;
     if (text == "bc" || text == "ad") return is_bc_ = text == "bc", Fault::kNone;
     if (text == "at" || text == "on" || is_weekday(text)) return Fault::kNone;
@@ -360,13 +382,14 @@ class Parser {
       return Fault::kNone;
     }
     if (text == "j" || text == "jd" || text == "julian") return prefix_ = 'j', Fault::kNone;
-    if (seen_ == 0 && tokens_.size() == 1) return Fault::kSyntax;
-    return named_zone(text);
+    return named_zone(text) == Fault::kNone ? Fault::kNone : Fault::kSyntax;
   }
 
   Fault text_month(int month) {
     // "15 March 2020": what was taken for the month was the day.
-    if ((seen_ & kMonth) != 0 && (seen_ & kDay) == 0 && month_ >= 1 && month_ <= 31) {
+    const bool was_day = !has_text_month_ && has(kMonth) && !has(kDay) && month_ >= 1 && month_ <= 31;
+    has_text_month_ = true;
+    if (was_day) {
       day_ = month_;
       seen_ |= kDay;
       month_ = month;
@@ -376,40 +399,45 @@ class Parser {
   }
 
   Fault infinity(int sign) {
-    if (!add(kDate | kTimeOfDay | kWhole) || time_only_) return Fault::kSyntax;
+    if (time_only_) return Fault::kSyntax;
     infinite_ = sign;
+    is_whole_ = true;
     return Fault::kNone;
   }
 
   Fault epoch() {
-    if (!add(kDate | kTimeOfDay | kWhole) || time_only_) return Fault::kSyntax;
-    year_ = 1970;
-    month_ = day_ = 1;
-    zone_ = TimeZone();
+    if (time_only_) return Fault::kSyntax;
+    infinite_ = 0;
+    is_whole_ = true;
     return Fault::kNone;
   }
 
   // --- The whole ---
   Fault finish() {
-    if (is_infinite()) return tokens_.size() == 1 ? Fault::kNone : Fault::kSyntax;
     if (const Fault fault = check_date(); fault != Fault::kNone) return fault;
-    if (time_only_ && !has(kTimeOfDay)) return Fault::kSyntax;
-    if (half_day_ != 0) {
-      if (hour_ > 12 || !has(kTimeOfDay)) return Fault::kFieldOverflow;
-      if (half_day_ == 'a' && hour_ == 12) hour_ = 0;
-      if (half_day_ == 'p' && hour_ != 12) hour_ += 12;
+    if (half_day_ != 0 && hour_ > 12) return Fault::kFieldOverflow;
+    if (is_whole_) {
+      // Other fields were read but do not count.
+      days_ = kUnixEpochDate;
+      set_time(0);
+      zone_ = TimeZone();
+      return Fault::kNone;
     }
-    if (hour_ > 24 || minute_ > 59 || second_ > 60 || time() > kMicrosPerDay) return Fault::kFieldOverflow;
+    if (half_day_ == 'a' && hour_ == 12) hour_ = 0;
+    if (half_day_ == 'p' && hour_ != 12) hour_ += 12;
+    if (!time_only_ && !has(kDate)) return Fault::kSyntax;
+    if (minute_ > 59 || second_ > 60 || is_late()) return Fault::kFieldOverflow;
+    if (time_only_ && !has(kTimeOfDay)) return Fault::kSyntax;
+    // A zone with daylight saving time says nothing without a date.
+    if (time_only_ && zone_ && !zone_->is_fixed() && !has(kDate)) return Fault::kSyntax;
+    if (has(kDate)) days_ = days_from_civil(year_, static_cast<int>(month_), static_cast<int>(day_));
     return Fault::kNone;
   }
 
+  // Whatever parts of a date there are must be possible.
   Fault check_date() {
-    if (has(kYear | kDayOfYear)) seen_ |= kMonth | kDay;
-    if (!has(kDate)) {
-      if (time_only_ && (seen_ & (kDate | kDayOfYear)) == 0) return Fault::kNone;
-      return Fault::kSyntax;
-    }
-    if (!is_julian_) {
+    if (is_julian_) return Fault::kNone;
+    if (has(kYear)) {
       if (is_bc_) {
         if (year_ <= 0) return Fault::kFieldOverflow;
         year_ = 1 - year_;
@@ -419,14 +447,16 @@ class Parser {
         return Fault::kFieldOverflow;
       }
     }
-    if (has(kDayOfYear)) {
+    if (has(kYear | kDayOfYear)) {
       const CivilDate date = civil_from_days(days_from_civil(year_, 1, 1) + day_of_year_ - 1);
+      year_ = date.year;
       month_ = date.month;
       day_ = date.day;
+      seen_ |= kDate;
     }
-    if (month_ < 1 || month_ > 12 || day_ < 1 || day_ > 31) return Fault::kMonthDayOverflow;
-    if (day_ > days_in_month(year_, static_cast<int>(month_))) return Fault::kFieldOverflow;
-    days_ = days_from_civil(year_, static_cast<int>(month_), static_cast<int>(day_));
+    if (has(kMonth) && (month_ < 1 || month_ > 12)) return Fault::kMonthDayOverflow;
+    if (has(kDay) && (day_ < 1 || day_ > 31)) return Fault::kMonthDayOverflow;
+    if (has(kDate) && day_ > days_in_month(year_, static_cast<int>(month_))) return Fault::kFieldOverflow;
     return Fault::kNone;
   }
 
@@ -435,10 +465,12 @@ class Parser {
   unsigned seen_ = 0;
   char prefix_ = 0;  // t or j: what the next token is
   bool two_digits_ = false;
+  bool has_text_month_ = false;
   bool is_bc_ = false;
   bool is_julian_ = false;
   char half_day_ = 0;  // a or p
   int infinite_ = 0;
+  bool is_whole_ = false;  // infinity or epoch
   std::int64_t year_ = 0, month_ = 0, day_ = 0, day_of_year_ = 0;
   std::int64_t hour_ = 0, minute_ = 0, second_ = 0, micros_ = 0;
   std::int64_t days_ = 0;

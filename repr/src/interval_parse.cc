@@ -208,9 +208,7 @@ class Parser {
                  (1U << static_cast<unsigned>(DateField::kMilliseconds)) |
                  (1U << static_cast<unsigned>(DateField::kMicroseconds)));
     }
-    const unsigned field = 1U << static_cast<unsigned>(unit == DateField::kWeek ? DateField::kDay : unit);
-    if (unit == DateField::kDay || unit == DateField::kWeek) return seen_ |= field, Fault::kNone;
-    return see(field);
+    return see(1U << static_cast<unsigned>(unit));
   }
 
   Fault years_months(bool negative, std::int64_t years, std::string_view text) {

@@ -49,6 +49,17 @@ std::size_t put_whole(std::uint8_t* p, Int128 whole) {
   return 1 + n;
 }
 
+// Money, two digits behind the point: division by a constant, and at most one pair.
+std::size_t put_money(std::uint8_t* p, std::int64_t value, std::uint32_t& zeros) {
+  std::int64_t whole = value / 100;
+  auto cents = static_cast<int>(value % 100);
+  if (cents < 0) --whole, cents += 100;
+  const std::size_t size = put_whole(p, whole);
+  p[size] = static_cast<std::uint8_t>(cents == 0 ? 0 : 2 * cents + 1);
+  zeros = cents == 0 ? 2 : cents % 10 == 0 ? 1 : 0;
+  return size + 1;
+}
+
 struct Split {
   Int128 whole;
   UInt128 fraction;
@@ -157,8 +168,12 @@ std::size_t put_numeric(std::uint8_t* p, const Numeric& value, std::uint32_t& ze
     }
   }
   const int scale = value.scale();
+  const Int128 coefficient = Access::small(value);
+  if (scale == 2 && coefficient <= INT64_MAX && coefficient >= INT64_MIN) {
+    return put_money(p, static_cast<std::int64_t>(coefficient), zeros);
+  }
   if (scale >= static_cast<int>(kPowersOfTen.size()) - 1) return 0;
-  const Split parts = split(Access::small(value), scale);
+  const Split parts = split(coefficient, scale);
   const std::size_t size = put_whole(p, parts.whole);
   if (size == 0) return 0;
   return size + put_fraction(p + size, parts.fraction, scale, zeros);
@@ -203,7 +218,7 @@ bool get_numeric(Cursor& in, Numeric& value) {
   }
   if (n + 1 >= in.left()) return false;
   Cursor at = in;
-  const auto payload = static_cast<Int128>(load_payload(in, n));
+  const std::uint64_t payload = load_payload(in, n);
   const Int128 base = tag == kNumericNegative8 ? -(Int128{1} << 64) : Int128{kNumericTables.base[tag]};
   at.at += 1 + n;
   std::uint64_t fraction = 0;
@@ -225,9 +240,17 @@ bool get_numeric(Cursor& in, Numeric& value) {
       break;
     }
   }
+  if (n <= 5 && digits <= 6 && Access::is_small(value)) [[likely]] {
+    // Forty bits times a million: nothing overflows.
+    const auto whole = static_cast<std::int64_t>(payload) + kNumericTables.base[tag];
+    const auto small_unit = static_cast<std::int64_t>(kPowersOfTen[static_cast<std::size_t>(digits)]);
+    Access::set(value, whole * small_unit + static_cast<std::int64_t>(fraction), digits);
+    in.at = at.at;
+    return true;
+  }
   Int128 coefficient;
   const Int128 unit = kPowersOfTen[static_cast<std::size_t>(digits)];
-  if (__builtin_mul_overflow(payload + base, unit, &coefficient)) return get_numeric_slow(in, value);
+  if (__builtin_mul_overflow(static_cast<Int128>(payload) + base, unit, &coefficient)) return get_numeric_slow(in, value);
   if (__builtin_add_overflow(coefficient, static_cast<Int128>(fraction), &coefficient) ||
       coefficient < -kInt128Max) {
     return get_numeric_slow(in, value);

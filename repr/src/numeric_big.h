@@ -40,6 +40,13 @@ struct NumericAccess {
   static Int128 small(const Numeric& n) { return n.small(); }
   static Numeric make(Int128 coefficient, int scale);
   static Numeric special(Kind kind);
+  /// Overwrites a small value.
+  static void set(Numeric& n, std::int64_t coefficient, int scale) {
+    FRESHET_DASSERT(n.kind_ == Kind::kSmall);
+    n.low_ = static_cast<std::uint64_t>(coefficient);
+    n.high_ = coefficient < 0 ? -1 : 0;
+    n.scale_ = scale;
+  }
   /// Small if it fits; without a check of PostgreSQL's limits.
   static Numeric make(const BigInt& coefficient, int scale);
   static const BigInt& big(const Numeric& n);

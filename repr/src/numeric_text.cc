@@ -218,7 +218,7 @@ std::string Numeric::to_binary() const {
     put16(out, 0);
     put16(out, 0);
     put16(out, is_nan() ? kSignNaN : is_negative() ? kSignNegativeInfinity : kSignInfinity);
-    put16(out, 0);
+    put16(out, is_nan() ? 0 : 0x20);  // what PostgreSQL sends there
     return out;
   }
   std::string digits = digits_of(*this);

@@ -200,7 +200,7 @@ bool RowDecoder::append_forms(std::string_view forms) {
 }
 
 Result<void> RowDecoder::append(std::string_view row) {
-  if (!append_row(row, row.data() + row.size())) [[unlikely]] {
+  if (!try_append(row)) [[unlikely]] {
     return fail(ErrorCode::kCorrupt, "row bytes do not fit their types");
   }
   return {};

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <type_traits>
 
 #include "datetime_text.h"
@@ -17,6 +18,55 @@ void append_integer(std::string& out, T value) {
   out.append(buffer, static_cast<std::size_t>(result.ptr - buffer));
 }
 
+// True if `digits` * 10^exponent lies exactly halfway between `value` and its neighbour. Such digits read back
+// as the even one of the two; PostgreSQL prints only digits that lie strictly nearer.
+template <typename T>
+bool is_halfway(T value, std::uint64_t digits, int exponent) {
+  if (exponent < 0 || exponent > 27) return false;
+  int binary;
+  const T fraction = std::frexp(std::abs(value), &binary);
+  constexpr int kBits = std::numeric_limits<T>::digits;
+  const auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, kBits));
+  UInt128 scaled = digits;
+  for (int i = 0; i < exponent; ++i) scaled *= 5;
+  // In halves of a unit in the last place: is scaled * 2^shift one beside the even 2 * mantissa?
+  const int shift = exponent - (binary - kBits) + 1;
+  if (shift >= 0) {
+    if (shift > 60 || scaled >> (127 - shift) != 0) return false;
+    scaled <<= shift;
+  } else {
+    if (shift < -60 || (scaled & ((UInt128{1} << -shift) - 1)) != 0) return false;
+    scaled >>= -shift;
+  }
+  return scaled == 2 * UInt128{mantissa} + 1 || scaled == 2 * UInt128{mantissa} - 1;
+}
+
+std::uint64_t digits_of(std::string_view text) {
+  std::uint64_t digits = 0;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') digits = digits * 10 + static_cast<unsigned>(c - '0');
+  }
+  return digits;
+}
+
+int exponent_of(std::string_view text) {
+  const std::size_t mark = text.find('e');
+  int exponent = 0;
+  std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  return exponent;
+}
+
+// Digits behind the point.
+int places_of(std::string_view text) {
+  const std::size_t point = text.find('.');
+  return point == std::string_view::npos ? 0 : static_cast<int>(text.find('e') - point) - 1;
+}
+
+template <typename T>
+bool is_halfway_text(T value, std::string_view text) {
+  return is_halfway(value, digits_of(text.substr(0, text.find('e'))), exponent_of(text) - places_of(text));
+}
+
 // The shortest digits that read back as the same value, laid out as PostgreSQL does: plain from 1e-4 up to
 // the digits the type always keeps, else with an exponent of at least two digits.
 template <typename T>
@@ -25,9 +75,13 @@ void append_shortest(std::string& out, T value) {
   char buffer[40];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
   std::string_view text(buffer, static_cast<std::size_t>(result.ptr - buffer));
+  while (is_halfway_text(value, text)) {
+    const auto longer = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific,
+                                      places_of(text) + 1);
+    text = {buffer, static_cast<std::size_t>(longer.ptr - buffer)};
+  }
   const std::size_t mark = text.find('e');
-  int exponent = 0;
-  std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  const int exponent = exponent_of(text);
   if (exponent < -4 || exponent >= kPlainDigits) {
     out += text;
     return;

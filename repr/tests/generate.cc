@@ -89,6 +89,10 @@ Datum random_string_datum(testing::Random& random, const SqlType& type) {
     case TypeKind::kArray:
       return Datum(std::make_shared<const ArrayValue>(random_array(random, type.element())));
     case TypeKind::kPgChar: return Datum(std::string(random.pick<const char*>({"", "a", "r", "~"})));
+    case TypeKind::kName: {
+      std::string name = random_text(random);
+      return Datum(name.size() > 63 ? std::string("long") : std::move(name));
+    }
     default: return Datum(random_text(random));
   }
 }
