@@ -53,6 +53,10 @@ function(freshet_test module)
   target_include_directories(${T_NAME} PRIVATE src)
   add_test(NAME ${T_NAME} COMMAND ${T_NAME})
   set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
+  if(FRESHET_SANITIZE STREQUAL "thread")
+    set_tests_properties(${T_NAME} PROPERTIES
+        ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/tsan.supp")
+  endif()
 endfunction()
 
 # freshet_bench(module NAME target SOURCES … DEPENDS …): a Google Benchmark executable.

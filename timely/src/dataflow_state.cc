@@ -43,7 +43,10 @@ void OperatorCore::deliver() {
 void OperatorCore::discard() { DataflowRef keep = std::move(keep_); }
 
 void OperatorCore::frontier_moved() {
-  if (interest_ == FrontierInterest::kIfCapability && held() == 0) return;
+  if (interest_ == FrontierInterest::kIfCapability) {
+    shake_hands();
+    if (held() == 0) return;
+  }
   notify();
 }
 

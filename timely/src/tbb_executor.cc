@@ -10,11 +10,12 @@
 #include <vector>
 
 #include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
 #include <freshet/base/assert.h>
+
+#include "tbb_tasks.h"
 
 namespace timely {
 namespace {
@@ -22,23 +23,24 @@ namespace {
 constexpr std::uint64_t kWorthAThreadNs = 10'000;
 constexpr int kSpins = 400;
 
-/// A caller that sleeps. It waits for a task group with one deferred task; destroying the task's handle
-/// wakes it, and it runs forked kernels while it waits.
+/// A caller that sleeps.
 struct Parked {
-  tbb::task_group group;
-  tbb::task_handle handle = group.defer([] {});
+  std::condition_variable changed{};
+  bool woken = false;
   bool counted = false;  // woken to run workers, and counted as a runner already
 };
 
-using Handles = std::vector<tbb::task_handle>;
-
+// What crosses to another thread does so under the mutex or through an atomic of ours, never inside a TBB
+// task alone: the library is not instrumented, so ThreadSanitizer would not see the order. The tasks hold
+// one pointer, in classes that the suppression file names.
 class TbbExecutor final : public Executor {
  public:
   explicit TbbExecutor(TbbOptions options)
       : threads_(options.threads),
         limit_(tbb::global_control::max_allowed_parallelism, options.threads + 1),
-        arena_(static_cast<int>(options.threads + options.callers), static_cast<unsigned>(options.callers)) {
-    FRESHET_ASSERT(options.threads >= 1 && options.callers >= 1);
+        arena_(static_cast<int>(2 * options.threads), static_cast<unsigned>(options.threads)) {
+    FRESHET_ASSERT(options.threads >= 1);
+    gate_.open();
   }
 
   ~TbbExecutor() override {
@@ -49,28 +51,25 @@ class TbbExecutor final : public Executor {
 
   void ready(Runnable& runnable) override {
     if (!runnable.mark_ready()) return;
-    Handles wake;
     {
       std::lock_guard lock(mutex_);
       list(runnable);
-      staff(wake);
+      staff();
     }
   }
 
   void work_grew() override {
-    Handles wake;
     std::lock_guard lock(mutex_);
-    staff(wake);
+    staff();
   }
 
   void notify() override {
-    // The caller stored what somebody may wait for; a sleeper counts itself before it looks again.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (parked_count_.load(std::memory_order_seq_cst) == 0) return;
-    Handles wake;
+    // The caller stored what somebody may wait for; a sleeper counts itself before it looks again. Both
+    // change `parked_count_`, so the later of the two sees what the other did before.
+    if (parked_count_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
     {
       std::lock_guard lock(mutex_);
-      unpark_all(wake);
+      unpark_all();
     }
   }
 
@@ -98,33 +97,27 @@ class TbbExecutor final : public Executor {
       body(0);
       return;
     }
-    // TBB orders the pieces with the fork itself; the atomic says so to ThreadSanitizer as well.
-    std::atomic<std::size_t> done{0};
-    done.store(0, std::memory_order_release);
+    Fork fork{body, count};
+    fork.gate.open();
     arena_.execute([&] {
       tbb::this_task_arena::isolate([&] {
-        tbb::parallel_for(
-            tbb::blocked_range<std::size_t>(0, count, 1),
-            [&](const tbb::blocked_range<std::size_t>& range) {
-              (void)done.load(std::memory_order_acquire);
-              for (std::size_t i = range.begin(); i != range.end(); ++i) body(i);
-              done.fetch_add(range.size(), std::memory_order_acq_rel);
-            },
-            tbb::simple_partitioner());
+        tbb::task_group group;
+        const std::size_t helpers = std::min(count, threads_) - 1;
+        for (std::size_t i = 0; i < helpers; ++i) group.run(ForkTask{&fork});
+        ForkTask{&fork}();
+        group.wait();
       });
     });
-    FRESHET_ASSERT(done.load(std::memory_order_acquire) == count);
+    FRESHET_ASSERT(fork.gate.sum() == count);
   }
 
   [[nodiscard]] std::size_t threads() const override { return threads_; }
 
   void post(base::Task task) override {
-    begin_task();
-    arena_.enqueue([this, task = std::make_shared<base::Task>(std::move(task))] {
-      (*task)();
-      *task = nullptr;
-      end_task();
-    });
+    std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+    ++tasks_;
+    arena_.enqueue(OwnerTask<TbbExecutor, &TbbExecutor::run_posted>{this});
   }
 
   void retire(Runnable& runnable) override {
@@ -137,16 +130,17 @@ class TbbExecutor final : public Executor {
 
   [[nodiscard]] base::Instant now() const override { return std::chrono::steady_clock::now(); }
 
+  Gate& gate() { return gate_; }
+
  protected:
   void begin_driving() override {
     std::lock_guard lock(mutex_);
     ++drivers_;
   }
   void end_driving() override {
-    Handles wake;
     std::lock_guard lock(mutex_);
     --drivers_;
-    staff(wake);
+    staff();
   }
 
  private:
@@ -164,28 +158,29 @@ class TbbExecutor final : public Executor {
   }
 
   // Adds a runner if work waits and nobody is there for it, or if there is enough for one more.
-  void staff(Handles& wake) {
+  void staff() {
     if (ready_.empty() || runners_ >= threads_) return;
     const bool nobody = runners_ == 0 && (drivers_ == 0 || !parked_.empty());
     if (!nobody && (runners_ == 0 || waiting_ns() < kWorthAThreadNs)) return;
     ++runners_;
     if (parked_.empty()) {
       ++tasks_;
-      arena_.enqueue([this] { help(); });
+      arena_.enqueue(OwnerTask<TbbExecutor, &TbbExecutor::help>{this});
       return;
     }
     Parked* sleeper = parked_.back();
     sleeper->counted = true;
-    unpark(sleeper, wake);
+    unpark(sleeper);
   }
 
-  void unpark(Parked* sleeper, Handles& wake) {
+  void unpark(Parked* sleeper) {
     std::erase(parked_, sleeper);
-    parked_count_.store(parked_.size(), std::memory_order_seq_cst);
-    wake.push_back(std::move(sleeper->handle));  // the sleeper may be gone once this is destroyed
+    parked_count_.fetch_sub(1, std::memory_order_acq_rel);
+    sleeper->woken = true;
+    sleeper->changed.notify_one();
   }
-  void unpark_all(Handles& wake) {
-    while (!parked_.empty()) unpark(parked_.back(), wake);
+  void unpark_all() {
+    while (!parked_.empty()) unpark(parked_.back());
   }
 
   Runnable* take() {
@@ -219,10 +214,9 @@ class TbbExecutor final : public Executor {
 
   void run(Runnable* runnable) {
     const bool again = runnable->run_slice();
-    Handles wake;
     std::lock_guard lock(mutex_);
     put_back(runnable, again);
-    staff(wake);
+    staff();
   }
 
   bool sign_on() {
@@ -232,11 +226,10 @@ class TbbExecutor final : public Executor {
     return true;
   }
   void sign_off() {
-    Handles wake;
     std::lock_guard lock(mutex_);
     --runners_;
-    staff(wake);
-    if (runners_ == 0 && in_flight_.empty()) unpark_all(wake);
+    staff();
+    if (runners_ == 0 && in_flight_.empty()) unpark_all();
   }
 
   // True if there may be something to do.
@@ -251,50 +244,47 @@ class TbbExecutor final : public Executor {
   // Sleeps until woken; true if the caller counts as a runner afterwards.
   bool park(FunctionRef<bool()> pending, bool running) {
     Parked parked;
-    {
-      std::lock_guard lock(mutex_);
-      if (running) --runners_;
-      if (!ready_.empty() && runners_ < threads_) {
-        ++runners_;
-        parked.handle = tbb::task_handle();
-        return true;
-      }
-      parked_.push_back(&parked);
-      parked_count_.store(parked_.size(), std::memory_order_seq_cst);
+    std::unique_lock lock(mutex_);
+    if (running) --runners_;
+    if (!ready_.empty() && runners_ < threads_) {
+      ++runners_;
+      return true;
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!pending()) {
-      Handles wake;
-      std::lock_guard lock(mutex_);
-      if (std::ranges::find(parked_, &parked) != parked_.end()) unpark(&parked, wake);
-    }
-    arena_.execute([&] { parked.group.wait(); });
-    std::lock_guard lock(mutex_);  // orders `counted` after the one who woke us
+    parked_.push_back(&parked);
+    parked_count_.fetch_add(1, std::memory_order_acq_rel);
+    lock.unlock();
+    const bool still_pending = pending();
+    lock.lock();
+    if (!still_pending && !parked.woken) unpark(&parked);
+    parked.changed.wait(lock, [&] { return parked.woken; });
     return parked.counted;
   }
 
   // One slice, then again as a new task, because a task that loops cannot steal forks.
   void help() {
     const bool ran = run_next();
-    Handles wake;
     std::lock_guard lock(mutex_);
     if (ran && !ready_.empty()) {
-      arena_.enqueue([this] { help(); });
+      arena_.enqueue(OwnerTask<TbbExecutor, &TbbExecutor::help>{this});
       return;
     }
     --runners_;
     --tasks_;
-    staff(wake);
+    staff();
     // At rest, whatever callers wait for may have happened without a notice.
-    if (runners_ == 0 && in_flight_.empty()) unpark_all(wake);
+    if (runners_ == 0 && in_flight_.empty()) unpark_all();
     quiet_.notify_all();
   }
 
-  void begin_task() {
-    std::lock_guard lock(mutex_);
-    ++tasks_;
-  }
-  void end_task() {
+  void run_posted() {
+    base::Task task;
+    {
+      std::lock_guard lock(mutex_);
+      task = std::move(posted_.front());
+      posted_.pop_front();
+    }
+    task();
+    task = nullptr;
     std::lock_guard lock(mutex_);
     --tasks_;
     quiet_.notify_all();
@@ -306,11 +296,13 @@ class TbbExecutor final : public Executor {
   std::mutex mutex_;
   std::condition_variable quiet_;
   std::deque<Runnable*> ready_;
+  std::deque<base::Task> posted_;
   std::vector<Runnable*> in_flight_;
   std::vector<Parked*> parked_;
   std::size_t runners_ = 0;
   std::size_t drivers_ = 0;
   std::size_t tasks_ = 0;  // enqueued and not finished
+  Gate gate_;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::size_t> parked_count_{0};
 };

@@ -98,7 +98,7 @@ TEST_CASE("threads: outside activation runs a dataflow while nobody waits", "[ti
 }
 
 TEST_CASE("threads: many callers wait for their own dataflows at once", "[timely][threads]") {
-  auto executor = make_tbb_executor({.threads = 2, .callers = 2});
+  auto executor = make_tbb_executor({.threads = 2});
   Runtime runtime(*executor, {.workers = 3});
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;

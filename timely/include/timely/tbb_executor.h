@@ -4,7 +4,8 @@
 /// Ready workers stand in one list. A caller of `run_while` takes them from there and runs them on its own
 /// thread; a further thread is woken only when about 10 us of work waits, because waking one costs as
 /// much. If nobody runs workers, making one ready always wakes a thread. A caller without work spins for a
-/// moment and then sleeps, helping with forked kernels meanwhile.
+/// moment and then sleeps; any number may sleep. A sleeping caller runs nothing of others: in the arena it could
+/// be made to wait for another caller inside its own wait, and would not come back when its own is over.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,6 @@ namespace timely {
 struct TbbOptions {
   /// How many threads run workers at most, callers included.
   std::size_t threads = 2;
-  /// How many callers may wait at once with a reserved place in the arena; others still work, slower.
-  std::size_t callers = 2;
 };
 
 std::unique_ptr<Executor> make_tbb_executor(TbbOptions options);

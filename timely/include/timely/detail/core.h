@@ -181,6 +181,8 @@ class OperatorCore : public MailNode, public FrontierListener {
   [[nodiscard]] std::int64_t held() const { return held_.load(std::memory_order_relaxed); }
 
  protected:
+  /// Of two threads that call this, the later one sees all that the earlier one did before.
+  void shake_hands() { handshake_.fetch_add(1, std::memory_order_acq_rel); }
   FrontierInterest interest_ = FrontierInterest::kNever;  // the strongest of its inputs
 
  private:
@@ -192,6 +194,7 @@ class OperatorCore : public MailNode, public FrontierListener {
   bool active_ = false;
   std::atomic<bool> mailed_{false};
   std::atomic<std::int64_t> held_{0};
+  std::atomic<std::uint32_t> handshake_{0};
   DataflowRef keep_;  // while mailed
 };
 

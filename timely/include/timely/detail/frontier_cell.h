@@ -43,7 +43,7 @@ class FrontierCell {
     return value_.covers_strictly(time);
   }
   [[nodiscard]] bool stale(std::uint64_t version) const {
-    return version_.load(std::memory_order_seq_cst) != version;
+    return version_.load(std::memory_order_acquire) != version;
   }
 
  private:
@@ -84,7 +84,7 @@ class FrontierCell<T> {
     return open_.load(std::memory_order_acquire) && word_.load(std::memory_order_acquire) < time;
   }
   [[nodiscard]] bool stale(std::uint64_t version) const {
-    return version_.load(std::memory_order_seq_cst) != version;
+    return version_.load(std::memory_order_acquire) != version;
   }
 
  private:

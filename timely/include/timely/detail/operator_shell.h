@@ -2,7 +2,6 @@
 /// What surrounds the logic of an operator on one worker: its ports, and what happens around a step.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -81,11 +80,10 @@ class OperatorShell : public OperatorCore {
   virtual void unmake() = 0;
 
  private:
-  // The tracker skips us while we hold nothing. If a frontier moved between our look and our first
-  // capability, nobody will tell us: the fence orders our store of `held` before this second look, as
-  // the tracker's store of the frontier comes before its look at `held`.
+  // We are not told of frontiers while we hold nothing. If one moved between our look and our first
+  // capability, we must see it now or its mover must see that we hold: both shake hands in between.
   void look_again() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    shake_hands();
     for (auto& input : inputs_) {
       if (input->stale()) activate();
     }
