@@ -59,7 +59,7 @@ base::Unexpected incompatible(const char* detail) {
 }
 
 bool same_shape(std::span<const ArrayValue::Dimension> a, std::span<const ArrayValue::Dimension> b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return x.length == y.length; });
+  return std::ranges::equal(a, b);
 }
 
 Result<ArrayValue> concatenate(const ArrayValue& a, const ArrayValue& b) {

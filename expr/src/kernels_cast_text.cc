@@ -220,7 +220,7 @@ void add_text_casts(FunctionTable& table) {
       table.add_cast(kind, text, kAssignment, printer(kind));
       table.add_cast(text, kind, kExplicit, read);
     }
-    table.add_cast(kind, K::kName, kAssignment, printer(kind));
+    table.add_cast(kind, K::kName, kAssignment, whole([](KernelCall& call) { return print(call); }));
     table.add_cast(K::kName, kind, kExplicit, read);
   }
   table.add_cast(A::kAnyArray, A::kAnyArray, kImplicit,

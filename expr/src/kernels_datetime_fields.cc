@@ -27,6 +27,15 @@ Result<std::optional<double>> to_double(Result<std::optional<Numeric>> value) {
   return std::optional<double>((*value)->to_double());
 }
 
+// Summed in floating point, term by term, as date_part does.
+double epoch(const Interval& interval) {
+  double out = static_cast<double>(interval.micros) / 1e6;
+  out += 365.25 * 86400 * (interval.months / 12);
+  out += 30.0 * 86400 * (interval.months % 12);
+  out += 86400.0 * interval.days;
+  return out;
+}
+
 // Year, month and day of a column of dates, the field being constant: the common case, without lookups.
 std::optional<int> calendar_part(View name) {
   if (name == "year") return 0;
@@ -93,20 +102,26 @@ void add_extracts(FunctionTable& table) {
             }));
   table.add("date_part", {K::kText, K::kInterval}, K::kFloat8,
             lift([](View name, const Interval& i) -> Result<std::optional<double>> {
+              if (repr::date_field(name) == repr::DateField::kEpoch) return epoch(i);
               return to_double(some(repr::extract_interval(name, i)));
             }));
 }
 
 void add_truncation(FunctionTable& table) {
   table.add("date_trunc", {K::kText, K::kTimestamp}, K::kTimestamp,
-            lift([](View name, I8 t) -> Result<I8> { return repr::truncate_timestamp(name, t); }));
+            lift([](View name, I8 t) -> Result<I8> {
+              if (repr::is_infinite_timestamp(t)) return t;
+              return repr::truncate_timestamp(name, t);
+            }));
   table.add("date_trunc", {K::kText, K::kTimestampTz}, K::kTimestampTz,
             lift([](View name, I8 t) -> Result<I8> {
+              if (repr::is_infinite_timestamp(t)) return t;
               const TimeZone utc;
               return repr::truncate_timestamp(name, t, &utc);
             }));
   table.add("date_trunc", {K::kText, K::kTimestampTz, K::kText}, K::kTimestampTz,
             lift([](View name, I8 t, View zone_name) -> Result<I8> {
+              if (repr::is_infinite_timestamp(t)) return t;
               const TimeZone zone = FRESHET_TRY(TimeZone::find(zone_name));
               return repr::truncate_timestamp(name, t, &zone);
             }));
@@ -128,6 +143,10 @@ repr::ColumnPtr at_time_zone(KernelCall& call) {
   View name;
   for (std::size_t row = 0; row < call.rows; ++row) {
     if (!validity.empty() && validity[row] == 0) continue;
+    if (repr::is_infinite_timestamp(times[row])) {
+      out[row] = times[row];
+      continue;
+    }
     if (!zone.has_value() || names[row] != name) {
       name = names[row];
       zone.emplace(TimeZone::find(name));
@@ -163,11 +182,13 @@ void add_zones(FunctionTable& table) {
             whole([](KernelCall& call) { return at_time_zone<false>(call); }, {.can_fail = true}));
   table.add("timezone", {K::kInterval, K::kTimestamp}, K::kTimestampTz,
             lift([](const Interval& interval, I8 t) -> Result<I8> {
+              if (repr::is_infinite_timestamp(t)) return t;
               const TimeZone zone = FRESHET_TRY(zone_of(interval));
               return zone.to_utc(t);
             }));
   table.add("timezone", {K::kInterval, K::kTimestampTz}, K::kTimestamp,
             lift([](const Interval& interval, I8 t) -> Result<I8> {
+              if (repr::is_infinite_timestamp(t)) return t;
               const TimeZone zone = FRESHET_TRY(zone_of(interval));
               return zone.to_local(t);
             }));

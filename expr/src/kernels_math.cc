@@ -12,6 +12,7 @@ namespace {
 constexpr double kRadiansPerDegree = std::numbers::pi / 180;
 
 Checked<double> power(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return {std::pow(x, y)};
   if (x == 0 && y < 0) return {0, Fault::kZeroToNegativePower};
   if (x < 0 && std::floor(y) != y) return {0, Fault::kComplexPower};
   const double out = std::pow(x, y);

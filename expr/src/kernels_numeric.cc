@@ -156,6 +156,10 @@ void add_numerics(FunctionTable& table) {
   table.add("log", {n}, n, log10);
   table.add("log10", {n}, n, log10);
   table.add("log", {n, n}, n, lift([](const Numeric& base, const Numeric& x) -> Result<Numeric> {
+              // The base fails first.
+              if (base.is_finite() && x.is_finite() && base.is_zero()) {
+                return fail(fault_error(Fault::kLogOfZero));
+              }
               return x.log(base);
             }));
 }

@@ -301,7 +301,7 @@ void reverse(std::string& out, View text) {
 
 Result<void> chr(std::string& out, Int code) {
   if (code < 0) {
-    return fail(sqlstate::kProgramLimitExceeded, "character number must be positive");
+    return fail(sqlstate::kInvalidParameterValue, "character number must be positive");
   }
   if (code == 0) {
     return fail(sqlstate::kProgramLimitExceeded, "null character not permitted");
