@@ -131,5 +131,6 @@ void add_date_casts(FunctionTable& table);
 void add_typmods(FunctionTable& table);
 void add_aggregates(FunctionTable& table);
 void add_table_functions(FunctionTable& table);
+void add_regex_table_functions(FunctionTable& table);
 
 }  // namespace freshet::expr

@@ -69,6 +69,7 @@ FunctionTable::FunctionTable() {
   add_text_formats(*this);
   add_encodings(*this);
   add_patterns(*this);
+  add_regular_expressions(*this);
   add_dates(*this);
   add_date_fields(*this);
   add_arrays(*this);
@@ -78,6 +79,7 @@ FunctionTable::FunctionTable() {
   add_typmods(*this);
   add_aggregates(*this);
   add_table_functions(*this);
+  add_regex_table_functions(*this);
   link_operators();
 }
 

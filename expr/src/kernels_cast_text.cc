@@ -11,7 +11,6 @@
 namespace freshet::expr {
 namespace {
 
-namespace utf8 = repr::utf8;
 using View = std::string_view;
 constexpr CastContext kImplicit = CastContext::kImplicit;
 constexpr CastContext kAssignment = CastContext::kAssignment;
@@ -90,9 +89,8 @@ void add_among_texts(FunctionTable& table) {
   const auto same = lift([](std::string& out, View text) { out += text; });
   const auto trimmed = lift([](std::string& out, View text) { out += without_blanks(text); });
   const auto clipped = lift([](std::string& out, View text) { out += clip_name(text); });
-  const auto first = lift([](std::string& out, View text) {
-    if (!text.empty()) out += text[0];
-  });
+  const auto first =
+      lift([](std::string& out, View text) { out += repr::utf8::prefix(text, 1); });
   table.add_relabel(K::kText, K::kVarchar, kImplicit);
   table.add_relabel(K::kVarchar, K::kText, kImplicit);
   table.add_relabel(K::kText, K::kBpchar, kImplicit);
