@@ -2,6 +2,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <freshet/base/assert.h>
 #include <freshet/base/scheduler.h>
@@ -22,8 +23,30 @@ struct Strand::State : std::enable_shared_from_this<Strand::State> {
     schedule();
   }
 
-  void schedule() {
-    scheduler.post([self = shared_from_this()] { self->run(); });
+  /// What the scheduler has of the strand. If it is dropped without having run (a stopped scheduler, a
+  /// killed process of a simulation), nobody will ever run the strand's tasks: they are dropped, too,
+  /// and with them what they keep alive.
+  class Runner {
+   public:
+    explicit Runner(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    Runner(Runner&&) noexcept = default;
+    Runner& operator=(Runner&&) = delete;
+    ~Runner() {
+      if (state_ != nullptr) state_->close();
+    }
+    void operator()() { std::exchange(state_, nullptr)->run(); }
+
+   private:
+    std::shared_ptr<State> state_;
+  };
+
+  void schedule() { scheduler.post(Runner(shared_from_this())); }
+
+  void close() {
+    std::deque<Task> dropped;  // outlives the lock: destroying a task may post to this strand
+    const std::lock_guard lock(mutex);
+    closed = true;
+    dropped.swap(tasks);
   }
 
   // A few tasks per turn, so that one busy strand does not hold a thread for ever.
@@ -60,12 +83,7 @@ Strand::~Strand() { close(); }
 
 void Strand::post(Task task) { state_->post(std::move(task)); }
 
-void Strand::close() {
-  std::deque<Task> dropped;  // outlives the lock: destroying a task may post to this strand
-  const std::lock_guard lock(state_->mutex);
-  state_->closed = true;
-  dropped.swap(state_->tasks);
-}
+void Strand::close() { state_->close(); }
 
 bool Strand::running_here() const {
   std::lock_guard lock(state_->mutex);

@@ -62,6 +62,23 @@ TEST_CASE("random: bounds hold at the edges of the type", "[base]") {
   }
 }
 
+TEST_CASE("strand: drops its tasks when the scheduler drops it", "[base]") {
+  struct Dropping final : Scheduler {
+    void post(Task) override {}
+    void post_blocking(Task) override {}
+    TimerId at(Instant, TaskQueue&, Task) override { return 0; }
+    bool cancel(TimerId) override { return false; }
+    [[nodiscard]] const Clock& clock() const override { return *clock_; }
+    std::unique_ptr<Clock> clock_ = make_system_clock();
+  };
+  Dropping scheduler;
+  const auto held = std::make_shared<int>(1);
+  auto strand = std::make_shared<Strand>(scheduler);
+  strand->post([held, strand] { (void)held; });  // a cycle, broken by the drop
+  CHECK(held.use_count() == 1);
+  CHECK(strand.use_count() == 1);
+}
+
 TEST_CASE("strand: tasks run in order and never overlap", "[base]") {
   auto scheduler = make_thread_scheduler(4, 1);
   Strand strand(*scheduler);
