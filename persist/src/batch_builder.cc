@@ -33,6 +33,12 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
     co_return std::move(done);
   }
 
+  /// Also when the caller goes away, perhaps with a scheduler that runs nothing any more.
+  void wake() {
+    auto waiter = waiter_.with([](auto& w) { return std::exchange(w, std::nullopt); });
+    if (waiter) waiter->resolve(Unit{});
+  }
+
   static Future<BatchRef> finish(std::shared_ptr<BuilderState> self) {
     auto batch = std::make_shared<UploadedBatch>();
     batch->group = self->machine_->name();
@@ -70,17 +76,16 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
           } else if (!self->failure_) {
             self->failure_ = part.error();
           }
-          if (self->waiter_ && self->uploading_ <= self->waiter_limit_) {
-            std::exchange(self->waiter_, std::nullopt)->resolve(Unit{});
-          }
+          if (self->uploading_ <= self->waiter_limit_) self->wake();
         });
   }
 
   static Future<Unit> wait_for_uploads(std::shared_ptr<BuilderState> self, std::size_t limit) {
     while (self->uploading_ > limit) {
       self->waiter_limit_ = limit;
-      self->waiter_.emplace();
-      Future<Unit> waiting = self->waiter_->future();
+      base::Promise<Unit> promise;
+      Future<Unit> waiting = promise.future();
+      self->waiter_.with([&](auto& waiter) { waiter.emplace(std::move(promise)); });
       Result<Unit> waited = co_await std::move(waiting);
       FRESHET_CO_CHECK(waited);
     }
@@ -94,7 +99,7 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
   Updates buffer_;
   std::vector<PartRef> parts_;
   std::size_t uploading_ = 0;
-  std::optional<base::Promise<Unit>> waiter_;
+  base::Guarded<std::optional<base::Promise<Unit>>> waiter_;  // it holds us: see `wake`
   std::size_t waiter_limit_ = 0;
   std::optional<Error> failure_;
 };
@@ -102,6 +107,7 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
 class BuilderHandle final : public BatchBuilder {
  public:
   explicit BuilderHandle(std::shared_ptr<BuilderState> state) : state_(std::move(state)) {}
+  ~BuilderHandle() override { state_->wake(); }
   Future<Unit> add(Updates updates) override {
     return BuilderState::add(state_, std::move(updates));
   }

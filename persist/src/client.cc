@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <freshet/base/assert.h>
+#include <freshet/base/guarded.h>
 
 #include "async.h"
 #include "group.h"
@@ -33,22 +34,37 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
     std::vector<base::Promise<std::shared_ptr<Group>>> waiting;
   };
 
+  struct Book {
+    std::map<std::string, Opening> groups{};
+    bool closed = false;
+  };
+
   State(Environment e, const ClientOptions& o)
       : environment(e), options(o), session(std::make_shared<Session>(e, o)), strand(e.scheduler) {}
   base::TaskQueue& queue() { return strand; }
 
   static Future<std::shared_ptr<Group>> open(std::shared_ptr<State> self, std::string name) {
     if (!is_name(name)) co_return fail(ErrorCode::kInvalid, "bad name of a group: \"" + name + "\"");
-    if (self->closed) co_return fail(ErrorCode::kCancelled, "persist was closed");
-    const auto [it, first] = self->groups.try_emplace(name);
-    if (it->second.group != nullptr) co_return it->second.group;
     base::Promise<std::shared_ptr<Group>> promise;
     Future<std::shared_ptr<Group>> opened = promise.future();
-    it->second.waiting.push_back(std::move(promise));
-    if (first) {
-      it->second.machine =
-          std::make_shared<Machine>(self->environment, self->options, self->session, name);
-      Future<Unit> loading = load(self, it->second.machine);
+    const std::shared_ptr<Machine> fresh = self->book.with([&](Book& book) {
+      std::shared_ptr<Machine> made;
+      if (book.closed) return made;  // the promise is dropped: kCancelled
+      const auto [it, first] = book.groups.try_emplace(name);
+      if (it->second.group != nullptr) {
+        promise.resolve(it->second.group);
+        return made;
+      }
+      it->second.waiting.push_back(std::move(promise));
+      if (first) {
+        made = std::make_shared<Machine>(self->environment, self->options, self->session, name);
+        it->second.machine = made;
+      }
+      return made;
+    });
+    if (promise.pending()) promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
+    if (fresh != nullptr) {
+      Future<Unit> loading = load(self, fresh);
       std::move(loading).on_ready(self->strand, [self, name](Result<Unit> loaded) {
         self->finish_open(name, std::move(loaded));
       });
@@ -70,22 +86,30 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
   }
 
   void finish_open(const std::string& name, Result<Unit> loaded) {
-    const auto it = groups.find(name);
-    if (it == groups.end()) return;  // closed meanwhile
-    auto waiting = std::exchange(it->second.waiting, {});
-    if (!loaded) {
-      it->second.machine->close();
-      groups.erase(it);
-      for (auto& promise : waiting) promise.resolve(Unexpected(loaded.error()));
-      return;
+    Opening opening;
+    book.with([&](Book& b) {
+      const auto it = b.groups.find(name);
+      if (it == b.groups.end()) return;  // closed meanwhile
+      opening.waiting = std::exchange(it->second.waiting, {});
+      opening.machine = it->second.machine;
+      if (loaded) {
+        it->second.group = opening.group = make_group(opening.machine);
+      } else {
+        b.groups.erase(it);
+      }
+    });
+    if (!loaded && opening.machine != nullptr) opening.machine->close();
+    for (auto& promise : opening.waiting) {
+      promise.resolve(loaded ? Result<std::shared_ptr<Group>>(opening.group)
+                             : Unexpected(loaded.error()));
     }
-    it->second.group = make_group(it->second.machine);
-    for (auto& promise : waiting) promise.resolve(it->second.group);
   }
 
   static Future<Unit> settle(std::shared_ptr<State> self) {
     std::vector<std::shared_ptr<Machine>> machines;
-    for (const auto& [name, opening] : self->groups) machines.push_back(opening.machine);
+    self->book.with([&](Book& book) {
+      for (const auto& [name, opening] : book.groups) machines.push_back(opening.machine);
+    });
     for (const auto& machine : machines) {
       Future<Unit> settling = Machine::settle(machine);
       Result<Unit> settled = co_await std::move(settling);
@@ -98,38 +122,38 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
     Future<std::shared_ptr<Group>> opening = open(self, name);
     Result<std::shared_ptr<Group>> opened = co_await std::move(opening);
     FRESHET_CO_CHECK(opened);
-    const auto it = self->groups.find(name);
-    if (it == self->groups.end()) co_return Unit{};
-    const std::shared_ptr<Machine> machine = it->second.machine;
-    self->groups.erase(it);
+    const std::shared_ptr<Machine> machine = self->book.with([&](Book& book) {
+      const auto it = book.groups.find(name);
+      if (it == book.groups.end()) return std::shared_ptr<Machine>();
+      auto found = it->second.machine;
+      book.groups.erase(it);
+      return found;
+    });
+    if (machine == nullptr) co_return Unit{};
     Future<Unit> erasing = Machine::erase(machine);
     Result<Unit> erased = co_await std::move(erasing);
     co_return std::move(erased);
   }
 
+  // Works without the scheduler: a killed process runs nothing any more, and what waits holds us.
   void close() {
-    session->close();
-    // Not only on the strand: a killed process runs nothing any more.
-    strand.post([self = shared_from_this()] {
-      self->closed = true;
-      for (auto& [name, opening] : self->groups) {
-        if (opening.machine != nullptr) opening.machine->close();
-        for (auto& promise : opening.waiting) {
-          promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
-        }
-      }
-      self->groups.clear();
+    std::map<std::string, Opening> left;
+    book.with([&](Book& b) {
+      b.closed = true;
+      left.swap(b.groups);
     });
+    for (auto& [name, opening] : left) {
+      if (opening.machine != nullptr) opening.machine->close();
+    }
+    session->close();
   }
 
   Environment environment;
   ClientOptions options;
   std::shared_ptr<Session> session;
   base::Strand strand;
-  // On the strand.
-  std::map<std::string, Opening> groups;
-  bool swept = false;
-  bool closed = false;
+  base::Guarded<Book> book;
+  bool swept = false;  ///< On the strand.
 };
 
 PersistClient::PersistClient(Environment environment, ClientOptions options)

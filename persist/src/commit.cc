@@ -139,8 +139,7 @@ Future<CommitOutcome> Machine::commit(std::shared_ptr<Machine> self, Commit comm
   Request request;
   request.commit = std::move(commit);
   Future<CommitOutcome> answer = request.promise.future();
-  self->requests_.push_back(std::move(request));
-  self->start_pump();
+  self->enqueue(std::move(request));
   Result<CommitOutcome> outcome = co_await std::move(answer);
   co_return std::move(outcome);
 }
@@ -149,8 +148,7 @@ Future<Epoch> Machine::acquire(std::shared_ptr<Machine> self) {
   Request request;
   request.acquire = true;
   Future<CommitOutcome> answer = request.promise.future();
-  self->requests_.push_back(std::move(request));
-  self->start_pump();
+  self->enqueue(std::move(request));
   Result<CommitOutcome> outcome = co_await std::move(answer);
   FRESHET_CO_CHECK(outcome);
   co_return outcome->epoch;
@@ -165,6 +163,23 @@ Future<Unit> Machine::join(std::shared_ptr<Machine> self, Epoch epoch) {
   co_return Unit{};
 }
 
+void Machine::enqueue(Request request) {
+  const bool taken = inbox_.with([&](Inbox& inbox) {
+    if (!inbox.closed) inbox.requests.push_back(std::move(request));
+    return !inbox.closed;
+  });
+  if (taken) return start_pump();
+  request.promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
+}
+
+bool Machine::has_requests() const {
+  return inbox_.with([](const Inbox& inbox) { return !inbox.requests.empty(); });
+}
+
+bool Machine::is_closed() const {
+  return inbox_.with([](const Inbox& inbox) { return inbox.closed; });
+}
+
 void Machine::start_pump() {
   if (pumping_) return;
   pumping_ = true;
@@ -174,7 +189,8 @@ void Machine::start_pump() {
 // Takes as many requests as the state allows, in order, and what upkeep there is.
 std::shared_ptr<Machine::Attempt> Machine::build_attempt() {
   auto attempt = std::make_shared<Attempt>(state());
-  std::deque<Request> waiting = std::exchange(requests_, {});
+  std::deque<Request> waiting;
+  inbox_.with([&](Inbox& inbox) { waiting.swap(inbox.requests); });
   for (Request& request : waiting) {
     const Draft before = attempt->draft;
     RequestSteps steps(attempt->draft);
@@ -191,7 +207,7 @@ std::shared_ptr<Machine::Attempt> Machine::build_attempt() {
     attempt->draft = before;
     if (!request.verified) {
       attempt->stale = true;
-      requests_.push_back(std::move(request));
+      attempt->unverified.push_back(std::move(request));
     } else if (added.error().code == ErrorCode::kConflict) {
       request.promise.resolve(request.outcome);
     } else {
@@ -244,32 +260,47 @@ void Machine::give_back_upkeep(Pending upkeep) {
 }
 
 void Machine::give_back(Attempt& attempt) {
-  for (auto it = attempt.accepted.rbegin(); it != attempt.accepted.rend(); ++it) {
-    requests_.push_front(std::move(*it));
+  std::vector<Request> refused;
+  inbox_.with([&](Inbox& inbox) {
+    for (auto* requests : {&attempt.unverified, &attempt.accepted}) {
+      if (inbox.closed) {
+        std::ranges::move(*requests, std::back_inserter(refused));
+      } else {
+        inbox.requests.insert(inbox.requests.begin(), std::make_move_iterator(requests->begin()),
+                              std::make_move_iterator(requests->end()));
+      }
+      requests->clear();
+    }
+  });
+  for (Request& request : refused) {
+    request.promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
   }
-  attempt.accepted.clear();
   give_back_upkeep(std::exchange(attempt.upkeep, {}));
 }
 
 // After it, the requests that are waiting now have been seen by a state newer than themselves.
 Future<Unit> Machine::look_again(std::shared_ptr<Machine> self) {
-  const std::size_t waiting = self->requests_.size();
+  const std::size_t waiting =
+      self->inbox_.with([](Inbox& inbox) { return inbox.requests.size(); });
   Future<Unit> refreshing = refresh(self);
   const Result<Unit> refreshed = co_await std::move(refreshing);
-  for (std::size_t i = 0; i < waiting; ++i) {
-    if (refreshed) {
-      self->requests_[i].verified = true;
-      continue;
-    }
-    self->requests_.front().promise.resolve(Unexpected(refreshed.error()));
-    self->requests_.pop_front();
-  }
+  std::vector<Request> refused;
+  self->inbox_.with([&](Inbox& inbox) {
+    // Only a closing client takes requests away meanwhile.
+    const auto end = inbox.requests.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(waiting, inbox.requests.size()));
+    std::for_each(inbox.requests.begin(), end, [&](Request& r) { r.verified = refreshed.has_value(); });
+    if (refreshed) return;
+    std::move(inbox.requests.begin(), end, std::back_inserter(refused));
+    inbox.requests.erase(inbox.requests.begin(), end);
+  });
+  for (Request& request : refused) request.promise.resolve(Unexpected(refreshed.error()));
   co_return Unit{};
 }
 
 Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
-  while (!self->requests_.empty() || (self->upkeep_due_ && !self->pending_.empty())) {
-    if (self->view_.with([](View& view) { return view.closed; })) break;
+  while (self->has_requests() || (self->upkeep_due_ && !self->pending_.empty())) {
+    if (self->is_closed()) break;
     const auto attempt = self->build_attempt();
     if (attempt->stale) {
       self->give_back(*attempt);
@@ -301,11 +332,6 @@ Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
       if (!self->pending_.empty()) self->arm_upkeep();
     }
   }
-  if (self->view_.with([](View& view) { return view.closed; })) {
-    for (Request& request : std::exchange(self->requests_, {})) {
-      request.promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
-    }
-  }
   self->pumping_ = false;
   self->check_settled();
   co_return Unit{};
@@ -335,7 +361,7 @@ Future<Machine::Written> Machine::write(std::shared_ptr<Machine> self, Version v
       error = outcome.error();
       maybe_applied = maybe_applied || error->code == ErrorCode::kIndeterminate;
     }
-    const bool closed = self->view_.with([](View& view) { return view.closed; });
+    const bool closed = self->is_closed();
     const bool retry = may_help_to_retry(*error) &&
                        (maybe_applied || backoff.attempts() < kAttemptsMax) && !closed;
     if (!retry) {

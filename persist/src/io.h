@@ -101,6 +101,11 @@ class RunReader {
   /// The next updates that the window wants, never empty; null at the end. One call at a time; the
   /// reader is kept alive by the caller.
   static base::Future<std::shared_ptr<const Updates>> next(IoRef io, std::shared_ptr<RunReader> self);
+  /// Only null would come.
+  [[nodiscard]] bool exhausted() const {
+    return inlined_ == nullptr && next_fetched_ == fetched_.size() &&
+           next_block_ == blocks_.size() && next_part_ == run_.size();
+  }
 
  private:
   struct Fetched {
@@ -138,6 +143,8 @@ class Merger {
   /// The next updates in (row, time) order, about `bytes` of them, all of one row and time together;
   /// empty at the end.
   static base::Future<Updates> next(IoRef io, std::shared_ptr<Merger> self, std::size_t bytes);
+  /// Only an empty list would come.
+  [[nodiscard]] bool exhausted() const { return heap_.empty() && dry_.empty(); }
 
  private:
   struct Cursor {

@@ -82,19 +82,26 @@ class Machine : public std::enable_shared_from_this<Machine> {
     Time time = 0;
     base::Promise<Time> promise;
   };
-  struct View {
-    GroupState state;
-    std::multimap<ShardId, Waiter> waiters;
-    std::map<ShardId, std::multiset<Time>> holds;
-    std::multiset<std::uint64_t> pins;
-    bool closed = false;
-  };
   struct Request {
     Commit commit;
     bool acquire = false;
     bool verified = false;  ///< The state is known to be newer than the request.
     base::Promise<CommitOutcome> promise;
     CommitOutcome outcome{};
+  };
+  /// Who waits for an answer. Under a lock, so that a client that goes away can send all of them home even
+  /// when its scheduler runs nothing any more: they hold the machine.
+  struct Inbox {
+    std::deque<Request> requests{};
+    std::vector<base::Promise<base::Unit>> settled{};
+    bool closed = false;
+  };
+  struct View {
+    GroupState state;
+    std::multimap<ShardId, Waiter> waiters;
+    std::map<ShardId, std::multiset<Time>> holds;
+    std::multiset<std::uint64_t> pins;
+    bool closed = false;
   };
   struct Pending {
     std::vector<step::Replace> replaces{};
@@ -110,12 +117,17 @@ class Machine : public std::enable_shared_from_this<Machine> {
     Draft draft;
     std::vector<Step> steps{};
     std::vector<Request> accepted{};
+    std::vector<Request> unverified{};
     Pending upkeep{};  ///< What of the pending upkeep rides along.
     bool stale = false;  ///< A request was refused by a state that may be old.
   };
   enum class Written : std::uint8_t { kApplied, kMismatch };
 
   // commit.cc
+  void enqueue(Request request);
+  [[nodiscard]] bool has_requests() const;
+  [[nodiscard]] bool is_closed() const;
+  [[nodiscard]] bool settling() const;
   void start_pump();
   static base::Future<base::Unit> pump(std::shared_ptr<Machine> self);
   static base::Future<base::Unit> prepare(std::shared_ptr<Machine> self, Append& append);
@@ -161,11 +173,11 @@ class Machine : public std::enable_shared_from_this<Machine> {
   std::shared_ptr<const PartCodec> codec_;
   base::Strand strand_;
   base::Guarded<View> view_;
+  base::Guarded<Inbox> inbox_;
   base::Guarded<base::Random> random_;
   std::atomic<std::uint64_t> next_object_{1};
 
   // On the strand from here.
-  std::deque<Request> requests_;
   bool pumping_ = false;
   Epoch epoch_ = 0;  ///< Under which this process writes, and maintains the group; 0 if it does not.
   Pending pending_;  ///< Steps that wait for a commit to ride on.
@@ -177,7 +189,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
   bool upkeeping_ = false;
   std::uint64_t bytes_since_rollup_ = 0;
   std::set<std::string> collected_;  ///< Removed from Blob; the state does not know yet.
-  std::vector<base::Promise<base::Unit>> settled_;
 };
 
 }  // namespace freshet::persist

@@ -42,9 +42,8 @@ class ReaderState {
     if (*chunk == nullptr) {
       self->end_step();
       chunk = std::make_shared<const Updates>();
-    } else if (self->small_step_) {
-      // The step had one chunk: say so at once that it is complete.
-      self->end_step();
+    } else if (self->exhausted()) {
+      self->end_step();  // the last chunk says itself that the step is complete
     }
     co_return ReadChunk{std::move(chunk).value(), self->upper_, self->finished()};
   }
@@ -73,13 +72,13 @@ class ReaderState {
     merger_ = options_.order == ReadOrder::kConsolidated
                   ? std::make_shared<Merger>(std::exchange(runs_, {}))
                   : nullptr;
-    small_step_ = merger_ == nullptr && plan.batches.size() <= 1 &&
-                  std::ranges::all_of(plan.batches, [](const BatchEntry& batch) {
-                    return batch->runs.empty();
-                  });
     pin_ = std::move(plan.pin);
     stepping_ = true;
     return {};
+  }
+
+  [[nodiscard]] bool exhausted() const {
+    return merger_ != nullptr ? merger_->exhausted() : next_run_ == runs_.size();
   }
 
   void end_step() {
@@ -110,6 +109,7 @@ class ReaderState {
         ++self->next_run_;
         continue;
       }
+      if (self->runs_[self->next_run_]->exhausted()) ++self->next_run_;
       const std::size_t bytes = (*chunk)->byte_size();
       if (first == nullptr) {
         first = std::move(chunk).value();
@@ -130,7 +130,6 @@ class ReaderState {
   Time upper_;
   // The step under way.
   bool stepping_ = false;
-  bool small_step_ = false;
   Time step_upper_ = 0;
   std::shared_ptr<void> pin_;
   std::vector<std::shared_ptr<RunReader>> runs_;

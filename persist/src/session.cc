@@ -113,10 +113,13 @@ Bytes Session::record() {
 
 Future<Unit> Session::publish(std::shared_ptr<Session> self) {
   if (self->exclusive_) co_return Unit{};
-  if (self->lost_ || self->closed_) co_return fail(ErrorCode::kCancelled, "the session has ended");
+  if (self->lost_) co_return fail(ErrorCode::kCancelled, "the session has ended");
   base::Promise<Unit> promise;
   Future<Unit> published = promise.future();
-  self->waiting_.push_back(std::move(promise));
+  // After `close` the promise is dropped here, which answers kCancelled.
+  self->inbox_.with([&](Inbox& inbox) {
+    if (!inbox.closed) inbox.waiting.push_back(std::move(promise));
+  });
   if (!self->writing_) {
     self->writing_ = true;
     Future<Unit> writing = write_loop(self);
@@ -126,15 +129,24 @@ Future<Unit> Session::publish(std::shared_ptr<Session> self) {
   co_return std::move(result);
 }
 
+std::vector<base::Promise<Unit>> Session::take_waiting() {
+  return inbox_.with([](Inbox& inbox) { return std::exchange(inbox.waiting, {}); });
+}
+
+bool Session::is_closed() const {
+  return inbox_.with([](const Inbox& inbox) { return inbox.closed; });
+}
+
 Future<Unit> Session::write_loop(std::shared_ptr<Session> self) {
-  while (!self->waiting_.empty() && !self->lost_ && !self->closed_) {
-    auto waiting = std::exchange(self->waiting_, {});
+  while (!self->lost_) {
+    auto waiting = self->take_waiting();
+    if (waiting.empty()) break;
     Future<Unit> writing = write_once(self, self->record());
     const Result<Unit> written = co_await std::move(writing);
     for (auto& promise : waiting) promise.resolve(written);
     self->arm(self->lease_ / 4);
   }
-  for (auto& promise : std::exchange(self->waiting_, {})) {
+  for (auto& promise : self->take_waiting()) {
     promise.resolve(fail(ErrorCode::kCancelled, "the session has ended"));
   }
   self->writing_ = false;
@@ -146,7 +158,7 @@ Future<Unit> Session::write_loop(std::shared_ptr<Session> self) {
 Future<Unit> Session::write_once(std::shared_ptr<Session> self, Bytes data) {
   Backoff backoff(self->environment_.scheduler);
   const std::uint64_t next = self->seqno_ + 1;
-  while (!self->closed_) {
+  while (!self->is_closed()) {
     Future<CasOutcome> writing =
         self->environment_.consensus.compare_and_set(self->key_, Version{next, data});
     const Result<CasOutcome> outcome = co_await std::move(writing);
@@ -185,7 +197,7 @@ void Session::publish_later() {
 
 void Session::arm(std::chrono::nanoseconds delay) {
   const base::Instant due = environment_.scheduler.clock().now() + delay;
-  if (closed_ || lost_ || (timer_ != 0 && timer_due_ <= due)) return;
+  if (is_closed() || lost_ || (timer_ != 0 && timer_due_ <= due)) return;
   if (timer_ != 0) environment_.scheduler.cancel(timer_);
   timer_due_ = due;
   timer_ = environment_.scheduler.after(
@@ -194,7 +206,7 @@ void Session::arm(std::chrono::nanoseconds delay) {
         if (self == nullptr) return;
         self->strand_.post([self] {
           self->timer_ = 0;
-          if (self->closed_ || self->lost_) return;
+          if (self->is_closed() || self->lost_) return;
           std::move(publish(self)).on_ready(self->strand_, [self](Result<Unit>) {});
         });
       });
@@ -254,8 +266,9 @@ void Session::lost() {
 }
 
 void Session::close() {
+  inbox_.with([](Inbox& inbox) { inbox.closed = true; });
+  take_waiting();  // dropped: they answer kCancelled
   strand_.post([self = shared_from_this()] {
-    self->closed_ = true;
     if (self->timer_ != 0) self->environment_.scheduler.cancel(self->timer_);
     self->timer_ = 0;
     self->members_.clear();

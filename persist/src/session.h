@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <freshet/base/guarded.h>
 #include <freshet/persist/client.h>
 
 #include "async.h"
@@ -65,14 +66,20 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string id_;
   std::string key_;
   base::Strand strand_;
+  /// Who waits for the next write. Under a lock for `close`: they hold the session.
+  struct Inbox {
+    std::vector<base::Promise<base::Unit>> waiting{};
+    bool closed = false;
+  };
+  std::vector<base::Promise<base::Unit>> take_waiting();
+  [[nodiscard]] bool is_closed() const;
+  base::Guarded<Inbox> inbox_;
   // On the strand from here.
   std::map<std::string, Member> members_;
-  std::vector<base::Promise<base::Unit>> waiting_;
   std::uint64_t seqno_ = 0;
   std::uint64_t writes_ = 0;
   bool writing_ = false;
   bool lost_ = false;
-  bool closed_ = false;
   base::TimerId timer_ = 0;
   base::Instant timer_due_{};
 };

@@ -242,7 +242,7 @@ Future<Unit> Machine::collect(std::shared_ptr<Machine> self) {
 }
 
 void Machine::arm_upkeep() {
-  if (!settled_.empty()) {
+  if (settling()) {
     upkeep_due_ = true;
     start_pump();
     return;
@@ -271,26 +271,33 @@ void Machine::downgrade_since(ShardId shard, Time since) {
   });
 }
 
+bool Machine::settling() const {
+  return inbox_.with([](const Inbox& inbox) { return !inbox.settled.empty(); });
+}
+
 bool Machine::idle() const {
-  return requests_.empty() && !pumping_ && !upkeeping_ && pending_.empty() && merging_.empty() &&
+  return !has_requests() && !pumping_ && !upkeeping_ && pending_.empty() && merging_.empty() &&
          to_merge_.empty();
 }
 
 void Machine::check_settled() {
-  if (settled_.empty()) return;
+  if (!settling()) return;
   if (!pending_.empty() && !pumping_) {
     upkeep_due_ = true;
     start_pump();
     return;
   }
   if (!idle()) return;
-  for (auto& promise : std::exchange(settled_, {})) promise.resolve(Unit{});
+  auto waiting = inbox_.with([](Inbox& inbox) { return std::exchange(inbox.settled, {}); });
+  for (auto& promise : waiting) promise.resolve(Unit{});
 }
 
 Future<Unit> Machine::settle(std::shared_ptr<Machine> self) {
   base::Promise<Unit> promise;
   Future<Unit> settled = promise.future();
-  self->settled_.push_back(std::move(promise));
+  self->inbox_.with([&](Inbox& inbox) {
+    if (!inbox.closed) inbox.settled.push_back(std::move(promise));
+  });
   self->start_upkeep();
   self->check_settled();
   Result<Unit> result = co_await std::move(settled);

@@ -120,7 +120,7 @@ Future<Unit> Machine::hold(std::shared_ptr<Machine> self, ShardId shard, Time at
   }
   if (result) {
     const auto found = self->state().shards.find(shard);
-    if (self->view_.with([](View& view) { return view.closed; })) {
+    if (self->is_closed()) {
       result = closed();
     } else if (found == self->state().shards.end()) {
       result = no_shard(shard);
@@ -140,13 +140,18 @@ void Machine::close() {
     view.closed = true;
     waiters.swap(view.waiters);
   });
+  Inbox left;
+  inbox_.with([&](Inbox& inbox) {
+    inbox.closed = true;
+    left.requests.swap(inbox.requests);
+    left.settled.swap(inbox.settled);
+  });
   for (auto& [shard, waiter] : waiters) waiter.promise.resolve(closed());
+  for (Request& request : left.requests) request.promise.resolve(closed());
+  for (auto& promise : left.settled) promise.resolve(closed());
   strand_.post([self = shared_from_this()] {
     if (self->upkeep_timer_ != 0) self->environment_.scheduler.cancel(self->upkeep_timer_);
     self->epoch_ = 0;
-    for (auto& promise : std::exchange(self->settled_, {})) promise.resolve(closed());
-    if (self->pumping_) return;
-    for (Request& request : std::exchange(self->requests_, {})) request.promise.resolve(closed());
   });
 }
 
