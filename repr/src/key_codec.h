@@ -133,7 +133,7 @@ inline std::uint64_t load_payload(const Cursor& in, unsigned n) {
 inline bool get_int(Cursor& in, std::int64_t& value) {
   const std::uint8_t tag = *in.at;
   const unsigned n = kIntTables.size[tag];
-  if (n >= in.left()) [[unlikely]] return false;  // also if it is no integer
+  if (n > 8 || n >= in.left()) [[unlikely]] return false;
   const std::uint64_t payload = load_payload(in, n);
   value = static_cast<std::int64_t>(payload + static_cast<std::uint64_t>(kIntTables.base[tag]));
   in.at += 1 + n;

@@ -204,6 +204,15 @@ TEST_CASE("row: truncated, flipped and random bytes are errors at worst", "[repr
   CHECK(refused > 2000);
 }
 
+TEST_CASE("row: a wrong tag in a long row is an error", "[repr][row]") {
+  for (const SqlType& type : storable_types()) {
+    const RowCodec codec({type, TypeKind::kText});
+    for (int tag = 0; tag < 256; ++tag) {
+      must_survive(codec, static_cast<char>(tag) + std::string(400, 'x') + std::string(4, '\0'));
+    }
+  }
+}
+
 TEST_CASE("row: forms that are the default take no bytes", "[repr][row]") {
   RowCodec codec({TypeKind::kNumeric, TypeKind::kInt4});
   const auto row = [&](Numeric n) { return codec.encode({Datum(std::move(n)), Datum(std::int32_t{5})}); };
