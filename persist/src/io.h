@@ -88,9 +88,8 @@ struct ReadWindow {
   std::shared_ptr<const BlockFilter> filter{};
 };
 
-/// Removes and advances times as the window says; the same list if that changes nothing.
-std::shared_ptr<const Updates> through_window(std::shared_ptr<const Updates> updates,
-                                              const ReadWindow& window);
+/// Removes and advances times as the window says.
+Updates through_window(Updates updates, const ReadWindow& window);
 
 /// One run, block by block: of parts, or of a batch kept in the state.
 class RunReader {

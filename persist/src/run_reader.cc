@@ -17,22 +17,25 @@ namespace {
 constexpr std::uint64_t kFetchBytes = 512 << 10;
 }  // namespace
 
-std::shared_ptr<const Updates> through_window(std::shared_ptr<const Updates> updates,
-                                              const ReadWindow& window) {
-  const auto times = updates->times();
+namespace {
+
+bool inside(const ReadWindow& window, Time least, Time greatest) {
+  return least >= std::max(window.from, window.advance_to) && greatest < window.to;
+}
+
+}  // namespace
+
+Updates through_window(Updates updates, const ReadWindow& window) {
+  const auto times = updates.times();
   const auto outside = [&](Time t) { return t < window.from || t >= window.to; };
-  const bool drop = std::ranges::any_of(times, outside);
-  const bool advance = std::ranges::any_of(times, [&](Time t) { return t < window.advance_to; });
-  if (!drop && !advance) return updates;
-  if (!drop) {
-    auto advanced = std::make_shared<Updates>(*updates);
-    advanced->advance_to(window.advance_to);
-    return advanced;
+  if (std::ranges::none_of(times, outside)) {
+    updates.advance_to(window.advance_to);
+    return updates;
   }
-  auto kept = std::make_shared<Updates>();
-  for (std::size_t i = 0; i < updates->size(); ++i) {
+  Updates kept;
+  for (std::size_t i = 0; i < updates.size(); ++i) {
     if (outside(times[i])) continue;
-    kept->push(updates->row(i), std::max(times[i], window.advance_to), updates->diff(i));
+    kept.push(updates.row(i), std::max(times[i], window.advance_to), updates.diff(i));
   }
   return kept;
 }
@@ -119,14 +122,20 @@ Result<std::shared_ptr<const Updates>> RunReader::decode_next(Io& io) {
       return named({.code = ErrorCode::kCorrupt, .message = "rows do not add up to their sum"});
     }
   }
-  return through_window(std::make_shared<const Updates>(std::move(updates).value()), window_);
+  const bool as_it_is = inside(window_, fetched.block.least_time, fetched.block.greatest_time);
+  return std::make_shared<const Updates>(as_it_is ? std::move(updates).value()
+                                                  : through_window(std::move(updates).value(), window_));
 }
 
 Future<std::shared_ptr<const Updates>> RunReader::next(IoRef io, std::shared_ptr<RunReader> self) {
   using Chunk = std::shared_ptr<const Updates>;
   if (self->inlined_ != nullptr) {
-    const Chunk chunk = through_window(std::exchange(self->inlined_, nullptr), self->window_);
-    co_return chunk->empty() ? Chunk() : chunk;
+    Chunk chunk = std::exchange(self->inlined_, nullptr);
+    if (!inside(self->window_, chunk->least_time(), chunk->greatest_time())) {
+      chunk = std::make_shared<const Updates>(through_window(*chunk, self->window_));
+    }
+    if (chunk->empty()) co_return Chunk();
+    co_return std::move(chunk);
   }
   while (true) {
     if (self->next_fetched_ < self->fetched_.size()) {

@@ -85,6 +85,7 @@ class CrashWorld {
     for (std::uint64_t life = 0; life < 5; ++life) {
       if (life > 0) disk_.restart();
       if (life < 4) disk_.power_off_after(random_.below(life == 0 ? 60 : 400));
+      if (random_.one_in(4)) disk_.fail_sync_after(random_.below(100));
       live(seed_ * 8 + life);
       if (failed_) return;
     }
@@ -93,13 +94,13 @@ class CrashWorld {
   [[nodiscard]] const std::string& failed() const { return failed_.value(); }
   [[nodiscard]] bool has_failed() const { return failed_.has_value(); }
   int acknowledged = 0;
+  int sync_failures = 0;
 
  private:
   void live(std::uint64_t life_seed) {
     Life life(sim_, disk_, life_seed);
     if (life.group == nullptr) {
-      if (!disk_.is_off()) fail_with("does not start: " + (life.failure ? life.failure->message : "?"));
-      return;
+      return expect_off("does not start: " + (life.failure ? life.failure->message : "?"));
     }
     if (!check(life)) return;
     const auto epoch = life.client().wait(life.group->acquire_writer());
@@ -177,9 +178,10 @@ class CrashWorld {
     return true;
   }
 
-  // Nothing goes wrong while the power is on.
+  // Nothing goes wrong while the power is on and syncs work.
   void expect_off(const std::string& what) {
-    if (!disk_.is_off()) fail_with(what);
+    sync_failures += disk_.sync_failed();
+    if (!disk_.is_off() && !disk_.sync_failed()) fail_with(what);
   }
   void fail_with(const std::string& what) {
     failed_ = what + " (seed " + std::to_string(seed_) + ")";
@@ -204,17 +206,62 @@ TEST_CASE("crash: every acknowledged commit is there once, after any loss of pow
   int failures = 0;
   std::string reasons;
   int acknowledged = 0;
+  int sync_failures = 0;
   for (std::uint64_t seed = ::testing::base_seed(); seeds > 0 && seed < ::testing::base_seed() + seeds;
        ++seed) {
     CrashWorld world(seed);
     world.run();
     acknowledged += world.acknowledged;
+    sync_failures += world.sync_failures;
     if (!world.has_failed()) continue;
     if (++failures <= 5) reasons += "\n" + world.failed();
   }
   INFO(reasons);
   CHECK(failures == 0);
   CHECK(acknowledged > 10 * static_cast<int>(seeds));
+  CHECK((seeds < 100 || sync_failures > static_cast<int>(seeds) / 4));
+}
+
+TEST_CASE("crash: a full disk refuses commits and loses nothing", "[persist][crash]") {
+  SimScheduler sim(1);
+  LossyFileSystem disk(1);
+  REQUIRE(disk.make_directory("/data/consensus"));
+  REQUIRE(disk.sync_directory("/"));
+  REQUIRE(disk.sync_directory("/data"));
+  Time now = 0;
+  std::size_t rows = 0;
+  {
+    Life life(sim, disk, 1);
+    const Epoch epoch = life.client().wait(life.group->acquire_writer()).value();
+    Commit create{.epoch = epoch};
+    create.create.push_back({.shard = kShards[0]});
+    REQUIRE(life.client().wait(life.group->commit(std::move(create))));
+    int refused = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (i % 50 == 10) disk.set_capacity(disk.used() + 3000);
+      if (i % 50 == 40) disk.set_capacity(UINT64_MAX);
+      Commit commit{.epoch = epoch};
+      commit.append.push_back({.shard = kShards[0], .lower = now, .upper = now + 1});
+      const std::size_t count = i % 2 == 0 ? 1 : 20;  // in the state, or as a part
+      for (std::size_t r = 0; r < count; ++r) {
+        commit.append.back().updates.push("row " + std::to_string(i * 100) + std::to_string(r), now, 1);
+      }
+      const auto outcome = life.client().wait(life.group->commit(std::move(commit)));
+      if (outcome) {
+        REQUIRE(outcome->committed());
+        ++now;
+        rows += count;
+      } else {
+        REQUIRE(outcome.error().code == ErrorCode::kExhausted);
+        ++refused;
+      }
+    }
+    CHECK(refused > 20);
+    CHECK(life.client().content(*life.group, kShards[0], now - 1)->size() == rows);
+  }
+  disk.restart();
+  Life life(sim, disk, 2);
+  CHECK(life.client().content(*life.group, kShards[0], now - 1)->size() == rows);
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ struct LossyFileSystem::Node {
   std::map<std::string, NodeRef> durable_entries{};
   std::vector<NameChange> changes{};
 
+  static void apply(Bytes& content, const Write& write) {
+    if (write.truncate) {
+      content.resize(write.offset);
+    } else {
+      apply_write(content, write.offset, write.bytes);
+    }
+  }
   static void apply(std::map<std::string, NodeRef>& map, const NameChange& change) {
     if (change.removed) map.erase(*change.removed);
     if (change.added) map.insert_or_assign(change.added->first, change.added->second);
@@ -73,7 +80,13 @@ class LossyFileSystem::OpenFile final : public File {
   }
   Result<void> write_at(std::uint64_t offset, BytesView bytes) override {
     FRESHET_TRY(check());
+    const std::uint64_t end = offset + bytes.size();
+    const std::uint64_t growth = end > node_->content.size() ? end - node_->content.size() : 0;
+    if (growth > 0 && files_.used_ + growth > files_.capacity_) {
+      return fail(ErrorCode::kExhausted, "the disk is full");
+    }
     FRESHET_TRY(files_.change());
+    files_.used_ += growth;
     apply_write(node_->content, offset, bytes);
     node_->writes.push_back({.offset = offset, .bytes = Bytes(bytes)});
     return {};
@@ -81,6 +94,7 @@ class LossyFileSystem::OpenFile final : public File {
   Result<void> truncate(std::uint64_t size) override {
     FRESHET_TRY(check());
     FRESHET_TRY(files_.change());
+    files_.used_ = files_.used_ - node_->content.size() + size;
     node_->content.resize(size);
     node_->writes.push_back({.truncate = true, .offset = size});
     return {};
@@ -88,7 +102,12 @@ class LossyFileSystem::OpenFile final : public File {
   Result<void> sync() override {
     FRESHET_TRY(check());
     FRESHET_TRY(files_.change());
-    node_->durable = node_->content;
+    if (files_.failing_sync_ != UINT64_MAX && files_.failing_sync_-- == 0) {
+      files_.sync_failed_ = true;
+      node_->writes.clear();
+      return fail(ErrorCode::kUnavailable, "injected: the sync failed");
+    }
+    for (const Node::Write& write : node_->writes) Node::apply(node_->durable, write);
     node_->writes.clear();
     return {};
   }
@@ -173,10 +192,19 @@ void LossyFileSystem::survive(Node& node) {
 
 void LossyFileSystem::restart() {
   survive(*root_);
+  used_ = size_of(*root_);
   locks_.clear();
   ++generation_;
   off_ = false;
   off_at_ = UINT64_MAX;
+  failing_sync_ = UINT64_MAX;
+  sync_failed_ = false;
+}
+
+std::uint64_t LossyFileSystem::size_of(const Node& node) {
+  std::uint64_t size = node.content.size();
+  for (const auto& [name, entry] : node.entries) size += size_of(*entry);
+  return size;
 }
 
 LossyFileSystem::NodeRef LossyFileSystem::find(const std::string& path) const {
@@ -223,6 +251,7 @@ Result<void> LossyFileSystem::rename(const std::string& from, const std::string&
   NodeRef node = find(from);
   if (node == nullptr) return fail(ErrorCode::kNotFound, "no file \"" + from + "\"");
   FRESHET_TRY(change());
+  if (const NodeRef replaced = find(to); replaced != nullptr) used_ -= replaced->content.size();
   if (source == target) {
     source->change_name({.removed = name_of(from), .added = {{name_of(to), std::move(node)}}});
   } else {
@@ -235,8 +264,10 @@ Result<void> LossyFileSystem::rename(const std::string& from, const std::string&
 Result<void> LossyFileSystem::remove(const std::string& path) {
   FRESHET_TRY(check_power());
   const NodeRef directory = FRESHET_TRY(directory_of(path));
-  if (find(path) == nullptr) return fail(ErrorCode::kNotFound, "no file \"" + path + "\"");
+  const NodeRef node = find(path);
+  if (node == nullptr) return fail(ErrorCode::kNotFound, "no file \"" + path + "\"");
   FRESHET_TRY(change());
+  used_ -= node->content.size();
   directory->change_name({.removed = name_of(path)});
   return {};
 }

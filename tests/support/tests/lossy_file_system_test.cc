@@ -90,5 +90,27 @@ TEST_CASE("lossy: power goes at the chosen operation, and old files stay dead", 
   CHECK(disk.lock("/lock"));
 }
 
+TEST_CASE("lossy: a failed sync loses its writes for good; a full disk takes nothing", "[testing][lossy]") {
+  LossyFileSystem disk(1);
+  const auto file = disk.open("/a", OpenMode::kCreate).value();
+  REQUIRE(disk.sync_directory("/"));
+  disk.fail_sync_after(0);
+  REQUIRE(file->write_at(0, "gone"));
+  CHECK_FALSE(file->sync());
+  CHECK(disk.sync_failed());
+  REQUIRE(file->write_at(4, "kept"));
+  REQUIRE(file->sync());
+  CHECK(file->read_at(0, 9).value() == "gonekept");
+  disk.restart();
+  CHECK(content(disk, "/a") == std::string(4, '\0') + "kept");
+  CHECK(disk.used() == 8);
+  disk.set_capacity(10);
+  const auto again = disk.open("/a", OpenMode::kReadWrite).value();
+  CHECK(again->write_at(7, "wxyz").error().code == ErrorCode::kExhausted);
+  CHECK(again->write_at(7, "wxy"));
+  REQUIRE(disk.remove("/a"));
+  CHECK(disk.used() == 0);
+}
+
 }  // namespace
 }  // namespace testing

@@ -32,6 +32,13 @@ class LossyFileSystem final : public freshet::base::FileSystem {
   /// Power goes at the n-th changing operation (write, truncate, sync, rename, …) from now.
   void power_off_after(std::uint64_t operations);
   [[nodiscard]] bool is_off() const { return off_; }
+  /// Writes that would make all files together larger fail with kExhausted and do nothing.
+  void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
+  [[nodiscard]] std::uint64_t used() const { return used_; }
+  /// The n-th sync of a file from now fails with kUnavailable, and the system forgets that those writes were
+  /// not on the disk: a second sync succeeds and does nothing for them.
+  void fail_sync_after(std::uint64_t syncs) { failing_sync_ = syncs; }
+  [[nodiscard]] bool sync_failed() const { return sync_failed_; }
   /// Decides what survived, releases all locks, and goes on. Old `File`s stay dead.
   void restart();
   /// Changing operations so far.
@@ -60,6 +67,7 @@ class LossyFileSystem final : public freshet::base::FileSystem {
   NodeRef find(const std::string& path) const;
   freshet::base::Result<NodeRef> directory_of(const std::string& path) const;
   void survive(Node& node);
+  static std::uint64_t size_of(const Node& node);
 
   freshet::base::Random random_;
   NodeRef root_;
@@ -68,6 +76,10 @@ class LossyFileSystem final : public freshet::base::FileSystem {
   std::uint64_t operations_ = 0;
   std::uint64_t off_at_ = UINT64_MAX;
   bool off_ = false;
+  std::uint64_t capacity_ = UINT64_MAX;
+  std::uint64_t used_ = 0;
+  std::uint64_t failing_sync_ = UINT64_MAX;
+  bool sync_failed_ = false;
 };
 
 }  // namespace testing
