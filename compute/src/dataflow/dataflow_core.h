@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The control side of the dataflow engine; everything runs as tasks of one `Serial`, and none of it for long.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <freshet/compute/dataflow_compute.h>
+
+#include "dataflow/build_flow.h"
+#include "dataflow/peek_task.h"
+#include "dataflow/view_sink.h"
+#include "serial.h"
+
+namespace freshet::compute {
+
+class DataflowCore {
+ public:
+  explicit DataflowCore(DataflowComputeOptions options);
+  ~DataflowCore();
+  DataflowCore(const DataflowCore&) = delete;
+  DataflowCore& operator=(const DataflowCore&) = delete;
+  void on_response(std::function<void(compute_api::ComputeResponse)> handler);
+  void send(compute_api::ComputeCommand command);
+
+ private:
+  using GlobalId = expr::GlobalId;
+
+  struct Source {
+    std::shared_ptr<storage_api::CollectionReader> reader{};
+    SqlTime upper = 0;
+    SqlTime asked = 0;  ///< Asked to exceed everything below.
+    bool reading = false;
+  };
+  struct Subscription {
+    expr::SinkExport description;
+    std::shared_ptr<Collector> collector;
+    SqlTime reported = 0;
+    bool ended = false;
+  };
+  /// A dataflow and what the control side knows of it. Alive while exported or imported.
+  struct Flow {
+    ~Flow() { built.dataflow.drop(); }
+    expr::DataflowDescription description;
+    BuiltFlow built{};
+    std::vector<std::shared_ptr<Flow>> upstream{};
+    std::map<GlobalId, Source> sources{};
+    std::map<GlobalId, SqlTime> uppers{};  ///< Computed, of the exports that were not dropped.
+    std::map<GlobalId, Subscription> subscriptions{};
+    std::map<GlobalId, std::shared_ptr<ViewSink>> views{};
+    bool scheduled = false;
+    [[nodiscard]] bool reads(const Flow& other) const;
+  };
+  using FlowPtr = std::shared_ptr<Flow>;
+
+  void respond(compute_api::ComputeResponse response);
+  void handle(compute_api::ComputeCommand& command);
+  void hello(const compute_api::Hello& hello);
+  void configure(const compute_api::InstanceConfig& config);
+  timely::Runtime& runtime();
+
+  // Dataflows (dataflow_core.cc)
+  void create(expr::DataflowDescription description);
+  void make_sinks(const FlowPtr& flow);
+  void schedule(GlobalId id);
+  void allow_compaction(const compute_api::AllowCompaction& command);
+  void drop(GlobalId id);
+  [[nodiscard]] FlowPtr exporting(GlobalId id) const;
+  void fail(Flow& flow, const Error& error);
+
+  // Inputs and demand (dataflow_inputs.cc)
+  void open_source(const FlowPtr& flow, GlobalId id);
+  void read_more(const FlowPtr& flow, GlobalId id);
+  void take_event(const FlowPtr& flow, GlobalId id, storage_api::ReadEvent event);
+  void ask(Flow& flow, SqlTime time);
+
+  // Outputs
+  void computed(const FlowPtr& flow, GlobalId id, SqlTime upper);
+  void report_subscription(GlobalId id, Subscription& subscription, SqlTime as_of, SqlTime until, SqlTime upper);
+
+  // Reads (dataflow_peeks.cc)
+  void peek(compute_api::Peek peek);
+  void cancel_peek(const compute_api::PeekId& id);
+  void answer_ready_peeks(GlobalId id, SqlTime upper);
+  void start_index_peek(compute_api::Peek peek, Flow& flow);
+  void start_collection_peek(compute_api::Peek peek);
+  void read_collection(const compute_api::PeekId& id);
+  void run_peek(std::shared_ptr<PeekTask> task, const compute_api::PeekId& id);
+  void continue_peek(const std::shared_ptr<PeekTask>& task, const compute_api::PeekId& id);
+  void fail_peek(const compute_api::PeekId& id, Error error);
+  [[nodiscard]] PeekTask::Respond peek_responder();
+
+  /// A read straight from storage, while its rows come in.
+  struct CollectionRead {
+    compute_api::Peek peek;
+    std::shared_ptr<storage_api::CollectionReader> reader{};
+    using Batcher = differential::Batcher<std::string, std::string, SqlTime, Diff>;
+    Batcher oks = Batcher();
+    Batcher errs = Batcher();
+    std::uint64_t bytes = 0;
+  };
+
+  DataflowComputeOptions options_;
+  std::function<void(compute_api::ComputeResponse)> handler_{};
+  compute_api::InstanceConfig config_{};
+  std::optional<compute_api::PeekId> nonce_{};
+  std::unique_ptr<timely::Runtime> runtime_{};
+  std::list<FlowPtr> flows_{};  // in order of creation
+  std::map<GlobalId, std::vector<compute_api::Peek>> waiting_peeks_{};
+  std::map<compute_api::PeekId, std::shared_ptr<PeekTask>> running_peeks_{};
+  std::map<compute_api::PeekId, CollectionRead> collection_reads_{};
+  Serial serial_;
+};
+
+}  // namespace freshet::compute

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What dataflows read from storage, and how demand for time reaches it.
+#include <algorithm>
+
+#include "dataflow/dataflow_core.h"
+
+namespace freshet::compute {
+
+void DataflowCore::open_source(const FlowPtr& flow, GlobalId id) {
+  const SqlTime as_of = flow->description.as_of;
+  serial_.when_ready(options_.storage.open_reader(id, as_of),
+                     [this, weak = std::weak_ptr(flow), id](auto reader) {
+                       const FlowPtr f = weak.lock();
+                       if (f == nullptr) return;
+                       if (!reader) return fail(*f, reader.error());
+                       f->sources.at(id).reader = std::move(*reader);
+                       read_more(f, id);
+                     });
+  // The snapshot may have to be asked for.
+  ask(*flow, as_of);
+}
+
+void DataflowCore::read_more(const FlowPtr& flow, GlobalId id) {
+  Source& source = flow->sources.at(id);
+  if (source.reader == nullptr || source.reading || !flow->built.queues.at(id)->has_room()) return;
+  source.reading = true;
+  serial_.when_ready(source.reader->next(),
+                     [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
+                       const FlowPtr f = weak.lock();
+                       if (f == nullptr) return;
+                       f->sources.at(id).reading = false;
+                       if (!event) return fail(*f, event.error());
+                       take_event(f, id, std::move(*event));
+                     });
+}
+
+void DataflowCore::take_event(const FlowPtr& flow, GlobalId id, storage_api::ReadEvent event) {
+  Source& source = flow->sources.at(id);
+  source.upper = event.upper;
+  std::optional<SqlTime> change;
+  for (const auto* side : {&event.updates.oks, &event.updates.errs}) {
+    for (const SqlTime time : side->times) change = std::max(change.value_or(0), time);
+  }
+  if (event.upper == repr::kClosed || event.upper >= flow->description.until) source.reader = nullptr;
+  flow->built.queues.at(id)->push(std::move(event));
+  if (change) {
+    // A change is an ask for its time on everything that it meets.
+    ask(*flow, *change);
+    for (const FlowPtr& other : flows_) {
+      if (other->reads(*flow)) ask(*other, *change);
+    }
+  }
+  read_more(flow, id);
+}
+
+void DataflowCore::ask(Flow& flow, SqlTime time) {
+  if (time >= flow.description.until && flow.description.until != repr::kClosed) time = flow.description.until - 1;
+  for (auto& [id, source] : flow.sources) {
+    if (source.upper > time || source.asked > time) continue;
+    source.asked = time + 1;
+    serial_.when_ready(options_.storage.send(storage_api::Advance{id, time}), [](auto) {});
+  }
+  for (const FlowPtr& from : flow.upstream) ask(*from, time);
+}
+
+}  // namespace freshet::compute

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads: they wait for their time, take snapshots, and run beside the dataflows.
+#include <algorithm>
+
+#include "dataflow/dataflow_core.h"
+
+namespace freshet::compute {
+namespace {
+
+/// A short read is answered where it came in; a long one goes on as tasks of its own.
+constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(1);
+
+Error not_found(std::string message) { return Error{.code = ErrorCode::kNotFound, .message = std::move(message)}; }
+
+Error cancelled() {
+  return Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
+               .message = "canceling statement due to user request"};
+}
+
+}  // namespace
+
+void DataflowCore::fail_peek(const compute_api::PeekId& id, Error error) {
+  respond(compute_api::PeekResponse{.id = id, .error = std::move(error)});
+}
+
+void DataflowCore::peek(compute_api::Peek peek) {
+  const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target);
+  if (index == nullptr) return start_collection_peek(std::move(peek));
+  const FlowPtr flow = exporting(index->id);
+  if (flow == nullptr || !flow->built.indexes.contains(index->id)) {
+    return fail_peek(peek.id, not_found("unknown index " + expr::to_string(index->id)));
+  }
+  if (flow->uppers.at(index->id) > peek.time) return start_index_peek(std::move(peek), *flow);
+  ask(*flow, peek.time);
+  const GlobalId id = index->id;
+  waiting_peeks_[id].push_back(std::move(peek));
+}
+
+void DataflowCore::cancel_peek(const compute_api::PeekId& id) {
+  if (const auto running = running_peeks_.find(id); running != running_peeks_.end()) {
+    return running->second->cancel();
+  }
+  if (collection_reads_.erase(id) > 0) return fail_peek(id, cancelled());
+  for (auto& [index, peeks] : waiting_peeks_) {
+    if (std::erase_if(peeks, [&](const compute_api::Peek& peek) { return peek.id == id; }) > 0) {
+      return fail_peek(id, cancelled());
+    }
+  }
+}
+
+void DataflowCore::answer_ready_peeks(GlobalId id, SqlTime upper) {
+  const auto waiting = waiting_peeks_.find(id);
+  if (waiting == waiting_peeks_.end()) return;
+  std::vector<compute_api::Peek> ready;
+  for (compute_api::Peek& peek : waiting->second) {
+    if (peek.time < upper) ready.push_back(std::move(peek));
+  }
+  std::erase_if(waiting->second, [&](const compute_api::Peek& peek) { return peek.time < upper; });
+  if (waiting->second.empty()) waiting_peeks_.erase(waiting);
+  for (compute_api::Peek& peek : ready) start_index_peek(std::move(peek), *exporting(id));
+}
+
+void DataflowCore::start_index_peek(compute_api::Peek peek, Flow& flow) {
+  const auto& target = std::get<compute_api::Peek::Index>(peek.target);
+  const IndexTraces& traces = *flow.built.indexes.at(target.id);
+  const timely::Antichain<SqlTime> at{peek.time};
+  auto oks_hold = traces.oks.holds().acquire(at);
+  auto errs_hold = traces.errs.holds().acquire(at);
+  if (!oks_hold || !errs_hold) {
+    return fail_peek(peek.id, Error{.code = ErrorCode::kInvalid,
+                                    .message = "the index is not readable at this time any more"});
+  }
+  using Holds = std::pair<differential::Hold<SqlTime>, differential::Hold<SqlTime>>;
+  std::optional<std::vector<std::string>> seek;
+  if (target.seek) {
+    seek.emplace();
+    for (const repr::DatumRow& key : *target.seek) seek->push_back(traces.arranger->keys().encode(key));
+    std::ranges::sort(*seek);
+    seek->erase(std::unique(seek->begin(), seek->end()), seek->end());
+  }
+  // With every key on one worker, the others need not be looked at.
+  const bool one = seek && seek->size() == 1;
+  PeekTask::Source source{
+      .layout = traces.arranger->layout(),
+      .types = traces.arranger->types(),
+      .oks = one ? traces.oks.snapshot_of(traces.oks.worker_of(seek->front())) : traces.oks.snapshot(),
+      .errs = traces.errs.snapshot(),
+      .seek = std::move(seek),
+      .holds = std::make_shared<Holds>(std::move(*oks_hold), std::move(*errs_hold))};
+  const compute_api::PeekId id = peek.id;
+  run_peek(std::make_shared<PeekTask>(std::move(peek), std::move(source), config_.max_result_bytes, peek_responder()), id);
+}
+
+// Answers pass through our own queue, so that they end with us. The task's last response ends its entry.
+PeekTask::Respond DataflowCore::peek_responder() {
+  const auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
+  return [this, post](compute_api::PeekResponse response) {
+    (*post)([this, response = std::move(response)]() mutable {
+      if (response.last && running_peeks_.erase(response.id) == 0) return;
+      respond(std::move(response));
+    });
+  };
+}
+
+void DataflowCore::run_peek(std::shared_ptr<PeekTask> task, const compute_api::PeekId& id) {
+  running_peeks_[id] = task;
+  if (!task->run(options_.scheduler.clock(), kSlice)) continue_peek(task, id);
+}
+
+void DataflowCore::continue_peek(const std::shared_ptr<PeekTask>& task, const compute_api::PeekId& id) {
+  base::Scheduler& scheduler = options_.scheduler;
+  // Holds nothing of this object: the task goes on by itself, and its answers know whether we are there.
+  struct Slice {
+    static void post(base::Scheduler& on, std::shared_ptr<PeekTask> peek) {
+      on.post([&on, peek = std::move(peek)]() mutable {
+        if (!peek->run(on.clock(), 10 * kSlice)) post(on, std::move(peek));
+      });
+    }
+  };
+  Slice::post(scheduler, task);
+  (void)id;
+}
+
+// -- straight from storage -----------------------------------------------------------------------
+
+void DataflowCore::start_collection_peek(compute_api::Peek peek) {
+  const compute_api::PeekId id = peek.id;
+  const auto& target = std::get<compute_api::Peek::Collection>(peek.target);
+  const GlobalId collection = target.id;
+  const SqlTime time = peek.time;
+  collection_reads_.emplace(id, CollectionRead{.peek = std::move(peek)});
+  serial_.when_ready(options_.storage.send(storage_api::Advance{collection, time}), [](auto) {});
+  serial_.when_ready(options_.storage.open_reader(collection, time), [this, id](auto reader) {
+    const auto read = collection_reads_.find(id);
+    if (read == collection_reads_.end()) return;
+    if (!reader) {
+      collection_reads_.erase(read);
+      return fail_peek(id, reader.error());
+    }
+    read->second.reader = std::move(*reader);
+    read_collection(id);
+  });
+}
+
+void DataflowCore::read_collection(const compute_api::PeekId& id) {
+  const auto reader = collection_reads_.at(id).reader;
+  serial_.when_ready(reader->next(), [this, id, reader](Result<storage_api::ReadEvent> event) {
+    const auto found = collection_reads_.find(id);
+    if (found == collection_reads_.end()) return;
+    CollectionRead& read = found->second;
+    if (!event) {
+      collection_reads_.erase(found);
+      return fail_peek(id, event.error());
+    }
+    const SqlTime time = read.peek.time;
+    const auto take = [&](const storage_api::EncodedUpdates& updates, const std::string& key, auto& batcher) {
+      differential::RowUpdates<SqlTime> rows;
+      for (std::size_t i = 0; i < updates.size(); ++i) {
+        if (updates.time(i) <= time) rows.push(key, updates.rows[i], time, updates.diff(i));
+      }
+      read.bytes += rows.bytes();
+      batcher.push(std::move(rows));
+    };
+    take(event->updates.oks, {}, read.oks);
+    take(event->updates.errs, std::string(1, kUnknownKey), read.errs);
+    if (event->upper <= time) return read_collection(id);
+    // The whole collection, as an arrangement without a key.
+    using Frontier = timely::Antichain<SqlTime>;
+    const Frontier upper{time + 1};
+    const auto snapshot = [&](auto& batcher) {
+      PeekTask::Snapshot::Batches batches;
+      batches.push_back(std::make_shared<differential::RowBatch<SqlTime>>(Frontier{0}, upper, Frontier{0},
+                                                                          batcher.seal(upper)));
+      return PeekTask::Snapshot(Frontier{0}, upper, std::move(batches));
+    };
+    const auto& desc = std::get<compute_api::Peek::Collection>(read.peek.target).desc;
+    PeekTask::Source source{.layout = expr::arrangement_layout(desc.type.columns, {}),
+                            .types = desc.type.columns,
+                            .oks = snapshot(read.oks),
+                            .errs = snapshot(read.errs)};
+    compute_api::Peek peek = std::move(read.peek);
+    collection_reads_.erase(found);
+    run_peek(std::make_shared<PeekTask>(std::move(peek), std::move(source), config_.max_result_bytes, peek_responder()), id);
+  });
+}
+
+}  // namespace freshet::compute

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a reduce computes of each group, for all nodes that look at whole groups.
+///
+/// A group's values come in the order of their bytes; the logic reads no more of them than it needs. Each
+/// value that it puts out begins with a tag: a row, or an encoded error row of the node's output.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <freshet/repr/row.h>
+#include <freshet/repr/time.h>
+
+#include "dataflow/error_flow.h"
+
+namespace freshet::compute {
+
+inline constexpr char kRowTag = 0;
+inline constexpr char kErrorTag = 1;
+
+template <typename Output>
+void push_tagged(Output& output, char tag, std::string_view bytes, repr::Diff count) {
+  std::string& out = output.vals().open();
+  out.push_back(tag);
+  out.append(bytes);
+  output.vals().close();
+  output.diff(count);
+}
+
+/// Distinct rows: keys are the key bytes of the row, values its forms. The least form of a positive count shows.
+struct DistinctLogic {
+  ColumnTypes types;
+
+  template <typename Group, typename Output>
+  void operator()(std::string_view key, Group& group, Output& output) const {
+    repr::Diff total = 0;
+    std::string form;
+    bool has_form = false;
+    for (; group.valid(); group.step()) {
+      total += group.diff();
+      if (!has_form && group.diff() > 0) {
+        form = group.val();
+        has_form = true;
+      }
+    }
+    if (total > 0) push_tagged(output, kRowTag, form, 1);
+    if (total < 0) push_tagged(output, kErrorTag, negative(key), 1);
+  }
+  [[nodiscard]] std::string negative(std::string_view key) const;
+};
+
+/// Rows with a positive count: keys are whole rows, values empty.
+struct ThresholdLogic {
+  template <typename Group, typename Output>
+  void operator()(std::string_view, Group& group, Output& output) const {
+    if (group.diff() > 0) push_tagged(output, kRowTag, {}, group.diff());
+  }
+};
+
+/// Whether anything of the group is there at all (error rows, changes of an iteration).
+struct PresenceLogic {
+  template <typename Group, typename Output>
+  void operator()(std::string_view, Group&, Output& output) const {
+    push_tagged(output, kRowTag, {}, 1);
+  }
+};
+
+/// Whether the counts of the group sum to more than zero (the keys of one side of a Match).
+struct MatchedLogic {
+  bool may_be_negative = false;
+
+  template <typename Group, typename Output>
+  void operator()(std::string_view, Group& group, Output& output) const {
+    repr::Diff total = group.diff();
+    if (may_be_negative || total <= 0) {
+      for (group.step(); group.valid(); group.step()) total += group.diff();
+    }
+    if (total > 0) push_tagged(output, kRowTag, {}, 1);
+  }
+};
+
+/// The first rows of each group: values are order bytes, the row, and the length of the order bytes (4 bytes).
+class TopKProgram {
+ public:
+  TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, bool may_be_negative);
+
+  template <typename Group, typename Output>
+  void operator()(std::string_view, Group& group, Output& output) const {
+    const Limit limit = limit_of(row_of(group.val()));
+    if (limit.error) return push_tagged(output, kErrorTag, *limit.error, 1);
+    std::uint64_t skip = offset_;
+    std::uint64_t rest = limit.rows;
+    // Rows are put out only when the whole group proved sound.
+    std::vector<std::pair<std::string, repr::Diff>> rows;
+    for (; group.valid() && (rest > 0 || may_be_negative_); group.step()) {
+      if (group.diff() < 0) return push_tagged(output, kErrorTag, negative(row_of(group.val())), 1);
+      auto count = static_cast<std::uint64_t>(group.diff());
+      const std::uint64_t skipped = std::min(skip, count);
+      skip -= skipped;
+      count = std::min(count - skipped, rest);
+      rest -= count;
+      if (count > 0) rows.emplace_back(row_of(group.val()), static_cast<repr::Diff>(count));
+    }
+    for (const auto& [row, count] : rows) push_tagged(output, kRowTag, row, count);
+  }
+
+  [[nodiscard]] static std::string_view row_of(std::string_view value);
+  static void append_value(std::string_view order, std::string_view row, std::string& out);
+
+ private:
+  struct Limit {
+    std::uint64_t rows = UINT64_MAX;
+    std::optional<std::string> error{};
+  };
+  [[nodiscard]] Limit limit_of(std::string_view row) const;
+  [[nodiscard]] std::string error(std::string_view row, Error error) const;
+  [[nodiscard]] std::string negative(std::string_view row) const;
+
+  std::vector<std::size_t> group_key_;
+  std::optional<expr::Scalar> limit_;
+  std::optional<std::uint64_t> fixed_limit_;
+  std::uint64_t offset_;
+  ColumnTypes types_;
+  repr::RowCodec codec_;
+  bool may_be_negative_;
+};
+
+}  // namespace freshet::compute

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Rows on their way to a reduce that looks at whole groups.
+#pragma once
+
+#include <memory>
+
+#include <timely/operator.h>
+
+#include "dataflow/arrange_rows.h"
+#include "dataflow/group_logic.h"
+#include "dataflow/order_encoder.h"
+
+namespace freshet::compute {
+
+/// Whole rows: the key is the row's key bytes and the value its forms, or the key is the whole row.
+template <typename T>
+class KeyRows {
+ public:
+  KeyRows(const ColumnTypes& types, bool split_forms) : codec_(sql_types(types)), split_forms_(split_forms) {}
+  void step(timely::Input<T, Rows<T>>& input, timely::Output<T, differential::RowUpdates<T>>& output) {
+    input.for_each([&](const timely::Capability<T>& at, Rows<T> rows) {
+      repr::BytesVector encoded;
+      codec_.encode(rows.chunk.columns, 0, rows.size(), encoded);
+      differential::RowUpdates<T> updates;
+      const bool split = split_forms_ && codec_.has_forms();
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::string_view row = encoded[i];
+        const std::size_t key = split ? codec_.key_size(row) : row.size();
+        updates.push(row.substr(0, key), row.substr(key), rows.time(i), rows.chunk.diff(i));
+      }
+      output.give(at, std::move(updates));
+    });
+  }
+
+ private:
+  repr::RowCodec codec_;
+  bool split_forms_;
+};
+
+/// Keys of a TopK's groups, and values in its order.
+template <typename T>
+class OrderRows {
+ public:
+  OrderRows(const ColumnTypes& types, std::vector<std::size_t> group_key, std::vector<expr::ColumnOrder> order)
+      : group_key_(std::move(group_key)),
+        keys_(select(types, group_key_)),
+        order_(types, std::move(order)),
+        codec_(sql_types(types)) {}
+
+  void step(timely::Input<T, Rows<T>>& input, timely::Output<T, differential::RowUpdates<T>>& output) {
+    input.for_each([&](const timely::Capability<T>& at, Rows<T> rows) {
+      std::vector<repr::ColumnPtr> group;
+      for (const std::size_t column : group_key_) group.push_back(rows.chunk.columns[column]);
+      repr::BytesVector keys;
+      keys_.encode(group, rows.size(), keys);
+      const repr::BytesVector order = order_.encode(rows.chunk.columns, rows.size());
+      repr::BytesVector encoded;
+      codec_.encode(rows.chunk.columns, 0, rows.size(), encoded);
+      differential::RowUpdates<T> updates;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        updates.keys.push(keys[i]);
+        TopKProgram::append_value(order[i], encoded[i], updates.vals.open());
+        updates.vals.close();
+        updates.times.push(rows.time(i));
+        updates.diffs.push_back(rows.chunk.diff(i));
+      }
+      output.give(at, std::move(updates));
+    });
+  }
+
+ private:
+  static ColumnTypes select(const ColumnTypes& types, const std::vector<std::size_t>& columns) {
+    ColumnTypes result;
+    for (const std::size_t column : columns) result.push_back(types[column]);
+    return result;
+  }
+  std::vector<std::size_t> group_key_;
+  KeyEncoder keys_;
+  OrderEncoder order_;
+  repr::RowCodec codec_;
+};
+
+}  // namespace freshet::compute

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataflow/peek_task.h"
+
+#include <algorithm>
+
+namespace freshet::compute {
+namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{4} << 20;
+
+}  // namespace
+
+PeekTask::PeekTask(compute_api::Peek peek, Source source, std::uint64_t max_bytes, Respond respond)
+    : peek_(std::move(peek)),
+      source_(std::move(source)),
+      max_bytes_(max_bytes),
+      respond_(std::move(respond)),
+      mfp_(peek_.mfp, source_.types, repr::kClosed),
+      output_types_(peek_.mfp.output_types(source_.types)),
+      output_codec_(sql_types(output_types_)),
+      order_(output_types_, peek_.limit ? peek_.order : std::vector<expr::ColumnOrder>{}),
+      decoder_(source_.layout, mfp_.demand()) {
+  part_.id = peek_.id;
+}
+
+bool PeekTask::run(const base::Clock& clock, std::chrono::nanoseconds slice) {
+  if (cancelled_.load(std::memory_order_relaxed)) {
+    return answer(Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
+                        .message = "canceling statement due to user request"});
+  }
+  if (!started_) {
+    started_ = true;
+    if (!source_.oks.readable_at(peek_.time) || !source_.errs.readable_at(peek_.time)) {
+      return answer(Error{.code = ErrorCode::kInvalid, .message = "the time is not readable any more"});
+    }
+    if (std::optional<Error> error = find_error()) return answer(std::move(error));
+    cursor_ = source_.oks.at(peek_.time);
+  }
+  const base::Instant end = clock.now() + slice;
+  while (true) {
+    std::size_t count = 0;
+    for (; count < kChunkRows && at_wanted(); ++count, cursor_->step()) {
+      if (cursor_->diff() < 0) return answer(expr::negative_multiplicity());
+      decoder_.append(cursor_->key(), cursor_->val());
+      times_.push(peek_.time, cursor_->diff());
+    }
+    if (count > 0) {
+      if (Result<void> done = flush(); !done) return answer(done.error());
+    }
+    const bool enough = peek_.limit && order_.empty() && rows_ >= *peek_.limit;
+    if (count < kChunkRows || enough) {
+      finish_ordered();
+      return answer(std::nullopt);
+    }
+    if (clock.now() >= end) return false;
+  }
+}
+
+bool PeekTask::at_wanted() {
+  if (!source_.seek) return cursor_->valid();
+  const std::vector<std::string>& wanted = *source_.seek;
+  while (next_seek_ < wanted.size()) {
+    cursor_->seek_key(wanted[next_seek_]);
+    if (!cursor_->valid()) return false;
+    if (cursor_->key() == wanted[next_seek_]) return true;
+    ++next_seek_;
+  }
+  return false;
+}
+
+std::optional<Error> PeekTask::find_error() const {
+  std::optional<Error> least;
+  std::optional<Cursor> cursor = source_.errs.at(peek_.time);
+  if (!source_.seek) {
+    for (; cursor->valid(); cursor->step()) read_errors(*cursor, cursor->key(), least);
+    return least;
+  }
+  const auto scan = [&](const std::string& key) {
+    cursor->seek_key(key);
+    for (; cursor->valid() && cursor->key() == key; cursor->step()) read_errors(*cursor, key, least);
+  };
+  scan(std::string(1, kUnknownKey));
+  for (const std::string& key : *source_.seek) scan(kKnownKey + key);
+  return least;
+}
+
+void PeekTask::read_errors(Cursor& cursor, std::string_view, std::optional<Error>& least) const {
+  const Result<expr::ErrorRow> row = expr::decode_error_row(cursor.val(), source_.types);
+  FRESHET_ASSERT(row.has_value());
+  const std::optional<expr::ErrorRow> after = expr::apply_mfp(peek_.mfp, *row, source_.types);
+  if (after && (!least || expr::error_less(after->error, *least))) least = after->error;
+}
+
+Result<void> PeekTask::flush() {
+  ErrorUpdates<SqlTime> errors;
+  const Rows<SqlTime> result = mfp_.apply(times_.finish(decoder_.finish()), errors);
+  std::optional<Error> least;
+  for (const auto& update : errors) {
+    const expr::ErrorRow row = expr::decode_error_row(update.data, output_types_).value();
+    if (!least || expr::error_less(row.error, *least)) least = row.error;
+  }
+  if (least) return base::Unexpected(std::move(*least));
+  if (result.size() == 0) return {};
+  repr::BytesVector rows;
+  output_codec_.encode(result.chunk.columns, 0, result.size(), rows);
+  return take(rows, result.chunk);
+}
+
+Result<void> PeekTask::take(const repr::BytesVector& rows, const repr::Chunk& chunk) {
+  repr::BytesVector order;
+  if (!order_.empty()) order = order_.encode(chunk.columns, chunk.rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows_ += static_cast<std::uint64_t>(chunk.diff(i));
+    bytes_ += rows[i].size();
+    if (!order_.empty()) {
+      candidates_.push_back({std::string(order[i]), std::string(rows[i]), chunk.diff(i)});
+      continue;
+    }
+    part_.rows.push_back(rows[i]);
+    part_.diffs.push_back(chunk.diff(i));
+    if (part_.rows.byte_size() >= kPartBytes) send_part();
+  }
+  if (!order_.empty() && candidates_.size() > 2 * *peek_.limit + kChunkRows) prune();
+  if (bytes_ > max_bytes_) {
+    return base::Unexpected(Error{.code = ErrorCode::kExhausted, .sqlstate = "53200",
+                                  .message = "result exceeds max_result_size"});
+  }
+  return {};
+}
+
+// Keeps the first rows only.
+void PeekTask::prune() {
+  std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.order, a.row) < std::tie(b.order, b.row);
+  });
+  std::uint64_t rows = 0;
+  std::size_t keep = 0;
+  while (keep < candidates_.size() && rows < *peek_.limit) {
+    rows += static_cast<std::uint64_t>(candidates_[keep++].count);
+  }
+  candidates_.resize(keep);
+  bytes_ = 0;
+  for (const Candidate& candidate : candidates_) bytes_ += candidate.row.size();
+}
+
+void PeekTask::finish_ordered() {
+  if (order_.empty()) return;
+  prune();
+  for (const Candidate& candidate : candidates_) {
+    part_.rows.push_back(candidate.row);
+    part_.diffs.push_back(candidate.count);
+  }
+}
+
+void PeekTask::send_part() {
+  part_.last = false;
+  respond_(std::exchange(part_, compute_api::PeekResponse{.id = peek_.id}));
+}
+
+bool PeekTask::answer(std::optional<Error> error) {
+  if (error) part_ = compute_api::PeekResponse{.id = peek_.id, .error = std::move(error)};
+  part_.last = true;
+  respond_(std::move(part_));
+  cursor_.reset();
+  source_.holds.reset();
+  return true;
+}
+
+}  // namespace freshet::compute

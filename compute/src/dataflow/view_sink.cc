@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataflow/view_sink.h"
+
+#include <algorithm>
+
+namespace freshet::compute {
+
+template <typename T, typename F>
+void ViewSink::when_ready(base::Future<T> future, F f) {
+  serial_.when_ready(std::move(future), [weak = weak_from_this(), f = std::move(f)](Result<T> result) mutable {
+    const std::shared_ptr<ViewSink> self = weak.lock();
+    if (self == nullptr || self->failed_) return;
+    if (!result) return self->fail(result.error());
+    f(*self, std::move(*result));
+  });
+}
+
+void ViewSink::allow() {
+  allowed_ = true;
+  step();
+}
+
+void ViewSink::computed(repr::SqlTime upper) {
+  computed_ = std::max(computed_, upper);
+  step();
+}
+
+void ViewSink::fail(const Error& error) {
+  failed_ = true;
+  writer_.reset();
+  callbacks_.on_failure(error);
+}
+
+void ViewSink::open() {
+  busy_ = true;
+  auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
+  auto demand = [post, weak = weak_from_this()](repr::SqlTime time) {
+    (*post)([weak, time] {
+      if (const auto self = weak.lock()) self->callbacks_.on_demand(time);
+    });
+  };
+  when_ready(storage_.open_writer(id_, std::move(demand)), [](ViewSink& self, auto writer) {
+    self.writer_ = std::move(writer);
+    const repr::SqlTime durable = self.writer_->durable_upper();
+    if (durable == 0) {
+      self.busy_ = false;
+      return self.step();
+    }
+    self.when_ready(self.storage_.open_reader(self.id_, durable - 1),
+                    [](ViewSink& s, auto reader) { s.load(std::move(reader)); });
+  });
+}
+
+// What the collection holds at its durable upper.
+void ViewSink::load(std::shared_ptr<storage_api::CollectionReader> reader) {
+  auto next = reader->next();
+  when_ready(std::move(next), [reader](ViewSink& self, storage_api::ReadEvent event) {
+    self.take_persisted(event.updates);
+    if (event.upper < self.writer_->durable_upper()) return self.load(reader);
+    self.busy_ = false;
+    self.step();
+  });
+}
+
+void ViewSink::take_persisted(const storage_api::CollectionUpdates& updates) {
+  const auto negative = [](const storage_api::EncodedUpdates& side) {
+    Collector::Updates result;
+    for (std::size_t i = 0; i < side.size(); ++i) result.push(side.rows[i], {}, side.time(i), -side.diff(i));
+    return result;
+  };
+  collector_->add_oks(negative(updates.oks));
+  collector_->add_errs(negative(updates.errs));
+}
+
+void ViewSink::step() {
+  if (failed_ || !allowed_ || busy_) return;
+  if (writer_ == nullptr) return open();
+  const repr::SqlTime durable = writer_->durable_upper();
+  const repr::SqlTime lower = std::max(durable, has_written_ ? repr::SqlTime{0} : as_of_);
+  if (computed_ <= std::max(reported_, lower)) return;
+  const repr::SqlTime upper = computed_;
+  storage_api::CollectionUpdates updates = collector_->take(lower, upper);
+  if (updates.empty() && has_written_) return written(upper);
+  repr::SqlTime last = lower;
+  for (const auto* side : {&updates.oks, &updates.errs}) {
+    for (std::size_t i = 0; i < side->size(); ++i) last = std::max(last, side->time(i));
+  }
+  busy_ = true;
+  when_ready(writer_->append(durable, last + 1, std::move(updates)), [upper](ViewSink& self, base::Unit) {
+    self.busy_ = false;
+    self.has_written_ = true;
+    self.written(upper);
+    self.step();
+  });
+}
+
+void ViewSink::written(repr::SqlTime upper) {
+  writer_->claim(upper);
+  reported_ = upper;
+  callbacks_.on_upper(upper);
+}
+
+}  // namespace freshet::compute
