@@ -60,21 +60,40 @@ class SimExecutor::Timers final : public base::Scheduler, public base::Clock {
   std::vector<base::Task> tasks_;
 };
 
-SimExecutor::SimExecutor(std::uint64_t seed, const base::Clock* clock)
-    : random_(seed), clock_(clock), timers_(std::make_unique<Timers>()) {}
+SimExecutor::SimExecutor(std::uint64_t seed)
+    : random_(seed), alive_(std::make_shared<bool>(true)), timers_(std::make_unique<Timers>()) {}
 
-SimExecutor::~SimExecutor() = default;
+SimExecutor::SimExecutor(std::uint64_t seed, base::Scheduler& outer, std::function<bool()> drive)
+    : SimExecutor(seed) {
+  outer_ = &outer;
+  drive_ = std::move(drive);
+}
 
-base::Scheduler& SimExecutor::scheduler() { return *timers_; }
+SimExecutor::~SimExecutor() { *alive_ = false; }
 
-base::Instant SimExecutor::now() const { return clock_ != nullptr ? clock_->now() : timers_->now(); }
+base::Scheduler& SimExecutor::scheduler() {
+  if (outer_ != nullptr) return *outer_;
+  return *timers_;
+}
+
+base::Instant SimExecutor::now() const {
+  return outer_ != nullptr ? outer_->clock().now() : timers_->now();
+}
 
 void SimExecutor::ready(Runnable& runnable) {
   FRESHET_ASSERT(!forking_, "a worker was made ready inside a forked kernel");
-  if (runnable.mark_ready()) ready_.push_back(&runnable);
+  if (runnable.mark_ready()) list(runnable);
 }
 
-void SimExecutor::post(base::Task task) { timers_->post(std::move(task)); }
+void SimExecutor::list(Runnable& runnable) {
+  ready_.push_back(&runnable);
+  if (outer_ == nullptr) return;
+  outer_->post([this, alive = alive_] {
+    if (*alive) step();
+  });
+}
+
+void SimExecutor::post(base::Task task) { scheduler().post(std::move(task)); }
 
 bool SimExecutor::busy() const { return !ready_.empty() || timers_->waiting() > 0; }
 
@@ -89,7 +108,7 @@ bool SimExecutor::step() {
   }
   Runnable* runnable = ready_[choice];
   ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(choice));
-  if (runnable->run_slice()) ready_.push_back(runnable);
+  if (runnable->run_slice()) list(*runnable);
   return true;
 }
 
@@ -97,7 +116,7 @@ bool SimExecutor::advance_to_next_timer() { return timers_->pass_to_next(); }
 
 void SimExecutor::run_while(FunctionRef<bool()> pending) {
   while (pending()) {
-    if (step() || advance_to_next_timer()) continue;
+    if (outer_ != nullptr ? drive_() : step() || advance_to_next_timer()) continue;
     FRESHET_ASSERT(!pending(), "a caller waits and nothing can happen any more");
   }
 }

@@ -3,6 +3,7 @@
 #include <timely/timely.h>
 
 #include <catch2/catch.hpp>
+#include <testing/sim_scheduler.h>
 
 #include <algorithm>
 #include <memory>
@@ -236,6 +237,35 @@ TEST_CASE("width: a dataflow runs on the first workers only", "[timely][runtime]
   CHECK(ran == std::set<std::size_t>{0, 1});
   CHECK(dataflow.operator_names() == std::vector<std::string>{"See"});
   CHECK(dataflow.graphviz().find("See.in0 *") != std::string::npos);
+}
+
+TEST_CASE("sim executor: runs inside an outer simulation, and dies with a killed process", "[timely][runtime]") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    testing::SimScheduler sim(seed);
+    auto& process = sim.new_process();
+    SimExecutor executor(seed, process, [&] { return sim.step(); });
+    {
+      Runtime runtime(executor, {.workers = 2, .scheduler = &process});
+      ProbeHandle<Time> probe;
+      runtime.dataflow<Time>("ticks", [&](Scope<Time>& scope) {
+        probe = scope.source<Numbers>("Tick", [](Setup<Time>& setup) {
+          return [capability = setup.capability()](Output<Time, Numbers>& output, Context& context) mutable {
+            output.give(capability, {capability.time()});
+            capability.downgrade(capability.time() + 1);
+            context.activate_after(std::chrono::milliseconds(10));
+          };
+        }).exchange([](std::uint64_t n) { return n; }).probe();
+      });
+      runtime.step_while([&] { return probe.less_than(5); });  // drives the whole simulation
+      CHECK(sim.clock().now().time_since_epoch() >= std::chrono::milliseconds(40));
+      sim.run_for(std::chrono::milliseconds(50));
+      CHECK_FALSE(probe.less_than(10));
+      process.kill();
+      const auto stopped_at = probe.frontier();
+      sim.run_for(std::chrono::milliseconds(50));
+      CHECK(probe.frontier() == stopped_at);
+    }
+  }
 }
 
 TEST_CASE("runtime: tasks run on the worker that they were posted to", "[timely][runtime]") {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,11 +24,13 @@ namespace timely {
 
 class SimExecutor final : public Executor {
  public:
-  /// With `clock`, time is an outer simulator's; else it is this one's.
-  explicit SimExecutor(std::uint64_t seed, const base::Clock* clock = nullptr);
+  explicit SimExecutor(std::uint64_t seed);
+  /// Part of an outer simulation: `outer` runs the slices and has the clock; `drive` runs one task of the
+  /// whole simulation and is false if there is none.
+  SimExecutor(std::uint64_t seed, base::Scheduler& outer, std::function<bool()> drive);
   ~SimExecutor() override;
 
-  /// Runs one thing that can run now; false if there is none.
+  /// Runs one thing of this executor that can run now; false if there is none.
   bool step();
   /// True if `step` would find something.
   [[nodiscard]] bool busy() const;
@@ -51,8 +54,12 @@ class SimExecutor final : public Executor {
 
  private:
   class Timers;
+  void list(Runnable& runnable);
+
   base::Random random_;
-  const base::Clock* clock_;
+  base::Scheduler* outer_ = nullptr;
+  std::function<bool()> drive_;
+  std::shared_ptr<bool> alive_;  // for slices that the outer scheduler runs too late
   std::unique_ptr<Timers> timers_;
   std::vector<Runnable*> ready_;
   bool forking_ = false;
