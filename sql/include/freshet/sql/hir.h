@@ -57,9 +57,10 @@ struct HirScalar {
   repr::Datum value{};                          ///< kLiteral
   Error error{};                                ///< kFailure
   const expr::FunctionSpec* function = nullptr; ///< kCall
-  std::string name{};                           ///< kSessionValue
+  std::string name{};                           ///< kSessionValue; kColumn: for messages, not stored
   std::vector<HirScalarPtr> arguments{};
   HirRelationPtr query{};
+  int location = -1;  ///< Byte of the statement's text, while planning; not stored.
 };
 
 struct HirAggregate {
