@@ -44,7 +44,8 @@ struct CatalogItem {
   std::optional<expr::GlobalId> index_on{};      ///< Indexes.
   std::vector<HirScalarPtr> index_key{};         ///< Indexes.
   std::optional<expr::GlobalId> part_of{};       ///< A source's output: the source.
-  std::string create_sql{};                      ///< What SHOW CREATE, pg_get_viewdef, pg_get_indexdef show.
+  std::string create_sql{};                      ///< What SHOW CREATE shows.
+  std::string definition_sql{};                  ///< What pg_get_viewdef, pg_get_indexdef show.
   std::optional<std::uint64_t> retain_history_micros{};
 };
 
@@ -65,7 +66,7 @@ class CatalogView {
                                                               std::string_view schema) const = 0;
   /// Items that read or belong to `id` directly: views, indexes, outputs of a source.
   [[nodiscard]] virtual std::vector<expr::GlobalId> dependents(expr::GlobalId id) const = 0;
-  /// OIDs of schemas, and of types' owners: what regclass, pg_get_userbyid and the like show.
+  /// The one role that owns all there is: what pg_get_userbyid shows.
   [[nodiscard]] virtual std::string owner() const { return "materialize"; }
   /// The value of a session or server variable (lower case), for current_setting().
   [[nodiscard]] virtual std::optional<std::string> setting(std::string_view) const { return std::nullopt; }

@@ -163,7 +163,7 @@ struct CreateIndexPlan {
   std::vector<HirScalarPtr> key_hir{};
   std::vector<expr::Scalar> key{};
   std::optional<std::uint64_t> retain_history_micros{};
-  std::string create_sql{};           ///< As pg_get_indexdef shows it.
+  std::string create_sql{};           ///< As SHOW CREATE and pg_get_indexdef show it.
 };
 /// CREATE SOURCE … FROM LOAD GENERATOR. Which outputs the generator has, the storage layer knows.
 struct CreateSourcePlan {
@@ -186,18 +186,15 @@ struct CreateSourcePlan {
 struct DropItemsPlan {
   ItemKind kind = ItemKind::kTable;
   std::vector<expr::GlobalId> ids{};
-  std::vector<std::string> notices{};  ///< `view "x" does not exist, skipping`, `drop cascades to view y`
 };
 struct DropSchemaPlan {
   std::string database;
   std::vector<std::string> schemas{};
   std::vector<expr::GlobalId> ids{};   ///< What was in them, dependents first.
-  std::vector<std::string> notices{};
 };
 struct DropDatabasePlan {
   std::optional<std::string> database{};  ///< None: did not exist, IF EXISTS.
   std::vector<expr::GlobalId> ids{};
-  std::vector<std::string> notices{};
 };
 
 struct Plan;
@@ -290,7 +287,7 @@ struct Plan {
   Node node;
   /// The type of $1, $2, …
   std::vector<repr::SqlType> parameter_types{};
-  /// NOTICEs that planning gave rise to.
+  /// NOTICEs that planning gave rise to: `view "x" does not exist, skipping`, `drop cascades to view y`.
   std::vector<std::string> notices{};
 
   template <typename T>

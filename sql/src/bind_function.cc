@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Function calls: session functions, aggregates, set-returning and plain functions.
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+
+#include "binder.h"
+#include "hir_build.h"
+
+namespace freshet::sql {
+namespace {
+
+using repr::SqlType;
+using repr::TypeKind;
+
+struct SessionFunction {
+  std::string_view function;
+  std::string_view value;  ///< The name of the session value.
+  TypeKind type;
+  bool nullable;
+};
+constexpr SessionFunction kSessionFunctions[] = {
+    {"now", "now", TypeKind::kTimestampTz, false},
+    {"transaction_timestamp", "now", TypeKind::kTimestampTz, false},
+    {"statement_timestamp", "statement_timestamp", TypeKind::kTimestampTz, false},
+    {"clock_timestamp", "clock_timestamp", TypeKind::kTimestampTz, false},
+    {"pg_postmaster_start_time", "pg_postmaster_start_time", TypeKind::kTimestampTz, false},
+    {"current_database", "current_database", TypeKind::kName, false},
+    {"current_schema", "current_schema", TypeKind::kName, true},
+    {"current_user", "current_user", TypeKind::kName, false},
+    {"session_user", "session_user", TypeKind::kName, false},
+    {"version", "version", TypeKind::kText, false},
+    {"mz_version", "mz_version", TypeKind::kText, false},
+    {"pg_backend_pid", "pg_backend_pid", TypeKind::kInt4, false},
+    {"inet_server_port", "inet_server_port", TypeKind::kInt4, true},
+    {"txid_current", "txid_current", TypeKind::kInt8, false},
+};
+
+bool is_window_only(std::string_view name) {
+  for (std::string_view known : {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
+                                 "first_value", "last_value", "nth_value"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+HirScalarPtr Binder::session_function(std::string_view name, const std::vector<HirScalarPtr>& arguments) {
+  if (name == "current_schemas" && arguments.size() == 1 && arguments[0]->kind == HirScalar::Kind::kLiteral &&
+      !arguments[0]->value.is_null()) {
+    const bool implicit = is_unknown(*arguments[0]) ? arguments[0]->value.get<std::string>() == "true"
+                                                    : arguments[0]->value.get<bool>();
+    return hir::session_value(implicit ? "current_schemas(true)" : "current_schemas(false)",
+                              {SqlType::array_of(TypeKind::kName), false});
+  }
+  if (!arguments.empty()) return nullptr;
+  if (name == "mz_now") {
+    HirScalar scalar;
+    scalar.kind = HirScalar::Kind::kMzNow;
+    scalar.type = {TypeKind::kNumeric, false};
+    return std::make_shared<const HirScalar>(std::move(scalar));
+  }
+  for (const SessionFunction& function : kSessionFunctions) {
+    if (function.function == name) {
+      return hir::session_value(std::string(function.value), {function.type, function.nullable});
+    }
+  }
+  return nullptr;
+}
+
+Result<HirScalarPtr> Binder::func_call(const PgQuery__FuncCall& call, const ExprContext& context) {
+  const std::vector<std::string> names = name_list(nodes(call.n_funcname, call.funcname));
+  const std::string& name = names.back();
+  if (names.size() > 1 && std::ranges::find(kSystemSchemas, names[names.size() - 2]) == std::end(kSystemSchemas)) {
+    std::string dotted;
+    for (const std::string& part : names) dotted += (dotted.empty() ? "" : ".") + part;
+    return fail(error_at(sqlstate::kUndefinedFunction, "function " + dotted + " does not exist", call.location));
+  }
+  if (call.over != nullptr || is_window_only(name)) return fail(unsupported("window functions are", call.location));
+  if (call.agg_within_group) return fail(unsupported("WITHIN GROUP is", call.location));
+  if (call.func_variadic) return fail(unsupported("VARIADIC arguments are", call.location));
+  if (!expr::aggregates_named(name).empty()) return aggregate(call, name, context);
+  const std::string_view misused = call.agg_star ? "(*)" : call.agg_distinct ? "DISTINCT" : call.n_agg_order > 0 ? "ORDER BY"
+                                   : call.agg_filter != nullptr ? "FILTER" : "";
+  if (!misused.empty()) {
+    return fail(error_at(sqlstate::kWrongObjectType,
+                         std::string(misused) + " specified, but " + name + " is not an aggregate function",
+                         call.location));
+  }
+  std::vector<HirScalarPtr> arguments = FRESHET_TRY(expressions(nodes(call.n_args, call.args), context));
+  if (HirScalarPtr value = session_function(name, arguments)) return hir::at(value, call.location);
+  if (HirScalarPtr value = FRESHET_TRY(catalog_function(name, arguments, call.location))) {
+    return hir::at(value, call.location);
+  }
+  if (!expr::table_functions_named(name).empty()) return set_returning(call, name, std::move(arguments), context);
+  return typing_.function(name, std::move(arguments), call.location);
+}
+
+Result<std::pair<const expr::TableFunctionSpec*, std::vector<HirScalarPtr>>> Binder::table_function(
+    std::string_view name, std::vector<HirScalarPtr> arguments, int location) {
+  const auto specs = expr::table_functions_named(name);
+  std::vector<SqlType> types;
+  std::vector<Candidate> candidates;
+  for (const HirScalarPtr& argument : arguments) types.push_back(argument->type.type);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (auto candidate = candidate_for(specs[i]->arguments, false, i, types.size())) {
+      candidates.push_back(std::move(*candidate));
+    }
+  }
+  const Choice choice = choose(std::move(candidates), types);
+  if (choice.outcome != Choice::Outcome::kFound) {
+    std::string text = std::string(name) + "(";
+    for (std::size_t i = 0; i < types.size(); ++i) text += (i == 0 ? "" : ", ") + type_name(types[i]);
+    const bool ambiguous = choice.outcome == Choice::Outcome::kAmbiguous;
+    return fail(error_at(ambiguous ? sqlstate::kAmbiguousFunction : sqlstate::kUndefinedFunction,
+                         "function " + text + (ambiguous ? ") is not unique" : ") does not exist"), location));
+  }
+  FRESHET_TRY(typing_.coerce_arguments(choice.candidate, arguments));
+  return std::pair(specs[choice.candidate.index], std::move(arguments));
+}
+
+Result<HirScalarPtr> Binder::set_returning(const PgQuery__FuncCall& call, const std::string& name,
+                                           std::vector<HirScalarPtr> arguments, const ExprContext& context) {
+  if (context.set_returning == nullptr) {
+    return fail(error_at(sqlstate::kFeatureNotSupported,
+                         "set-returning functions are not allowed in " + std::string(context.clause), call.location));
+  }
+  if (!context.set_returning->empty()) {
+    return fail(unsupported("more than one set-returning function in a select list is", call.location));
+  }
+  auto [spec, converted] = FRESHET_TRY(table_function(name, std::move(arguments), call.location));
+  std::vector<SqlType> types;
+  for (const HirScalarPtr& argument : converted) types.push_back(argument->type.type);
+  const std::vector<repr::ColumnType> columns = spec->result_types(types);
+  if (columns.size() != 1) return fail(unsupported("a set-returning function of several columns is", call.location));
+  HirScalar scalar;
+  scalar.kind = hir::kSetReturningRef;
+  scalar.type = columns[0];
+  scalar.index = context.set_returning->size();
+  scalar.location = call.location;
+  context.set_returning->push_back({spec, std::move(converted), columns[0]});
+  return HirScalarPtr(std::make_shared<const HirScalar>(std::move(scalar)));
+}
+
+Result<HirScalarPtr> Binder::aggregate(const PgQuery__FuncCall& call, const std::string& name,
+                                       const ExprContext& context) {
+  if (context.in_aggregate) {
+    return fail(error_at(sqlstate::kGroupingError, "aggregate function calls cannot be nested", call.location));
+  }
+  if (context.aggregates == nullptr) {
+    return fail(error_at(sqlstate::kGroupingError,
+                         "aggregate functions are not allowed in " + std::string(context.clause), call.location));
+  }
+  ExprContext inner = context;
+  inner.aggregates = nullptr;
+  inner.set_returning = nullptr;
+  inner.in_aggregate = true;
+  inner.clause = "aggregate function calls";
+  const auto specs = expr::aggregates_named(name);
+  HirAggregate aggregate;
+  std::vector<HirScalarPtr> arguments;
+  if (call.agg_star) {
+    const auto star = std::ranges::find_if(
+        specs, [](const expr::AggregateSpec* spec) { return spec->kind == expr::AggregateKind::kCountStar; });
+    if (star == specs.end()) {
+      return fail(error_at(sqlstate::kWrongObjectType, name + "(*) must be used to call a parameterless aggregate function",
+                           call.location));
+    }
+    aggregate.spec = *star;
+    aggregate.type = {TypeKind::kInt8, false};
+  } else {
+    arguments = FRESHET_TRY(expressions(nodes(call.n_args, call.args), inner));
+    FRESHET_TRY(choose_aggregate(specs, name, arguments, call.location, aggregate));
+  }
+  aggregate.arguments = std::move(arguments);
+  aggregate.distinct = call.agg_distinct != 0;
+  if (call.agg_filter != nullptr) {
+    inner.clause = "FILTER";
+    aggregate.filter = FRESHET_TRY(
+        typing_.coerce_to_boolean(expression(call.agg_filter, inner), "FILTER"));
+  }
+  for (const PgQuery__Node* node : nodes(call.n_agg_order, call.agg_order)) {
+    HirScalarPtr key = FRESHET_TRY(typing_.settle(expression(node->sort_by->node, inner)));
+    const expr::ColumnOrder order = FRESHET_TRY(order_of(*node->sort_by, 0));
+    if (aggregate.distinct && std::ranges::none_of(aggregate.arguments, [&](const HirScalarPtr& argument) {
+          return hir::equal(*argument, *key);
+        })) {
+      return fail(error_at(sqlstate::kInvalidColumnReference,
+                           "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                           key->location));
+    }
+    aggregate.order_by.push_back({std::move(key), order.descending, order.nulls_last});
+  }
+  HirScalar scalar;
+  scalar.kind = hir::kAggregateRef;
+  scalar.type = aggregate.type;
+  scalar.index = context.aggregates->size();
+  scalar.location = call.location;
+  context.aggregates->push_back(std::move(aggregate));
+  return HirScalarPtr(std::make_shared<const HirScalar>(std::move(scalar)));
+}
+
+Result<void> Binder::choose_aggregate(std::span<const expr::AggregateSpec* const> specs, const std::string& name,
+                                      std::vector<HirScalarPtr>& arguments, int location, HirAggregate& aggregate) {
+  std::vector<SqlType> types;
+  std::vector<Candidate> candidates;
+  for (const HirScalarPtr& argument : arguments) types.push_back(argument->type.type);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i]->kind == expr::AggregateKind::kCountStar) continue;
+    if (auto candidate = candidate_for(specs[i]->arguments, false, i, types.size())) {
+      candidates.push_back(std::move(*candidate));
+    }
+  }
+  const Choice choice = choose(std::move(candidates), types);
+  if (choice.outcome != Choice::Outcome::kFound) {
+    std::string text = name + "(";
+    for (std::size_t i = 0; i < types.size(); ++i) text += (i == 0 ? "" : ", ") + type_name(types[i]);
+    const bool ambiguous = choice.outcome == Choice::Outcome::kAmbiguous;
+    Error error = error_at(ambiguous ? sqlstate::kAmbiguousFunction : sqlstate::kUndefinedFunction,
+                           "function " + text + (ambiguous ? ") is not unique" : ") does not exist"), location);
+    error.hint = ambiguous ? "Could not choose a best candidate function. You might need to add explicit type casts."
+                           : "No function matches the given name and argument types. You might need to add explicit "
+                             "type casts.";
+    return fail(std::move(error));
+  }
+  FRESHET_TRY(typing_.coerce_arguments(choice.candidate, arguments));
+  aggregate.spec = specs[choice.candidate.index];
+  // The result type follows from the arguments as the relational IR reckons it.
+  expr::Aggregate stand_in{.spec = aggregate.spec, .arguments = {}};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    stand_in.arguments.push_back(expr::Scalar::column(i, arguments[i]->type));
+  }
+  aggregate.type = stand_in.type();
+  aggregate.type.nullable = aggregate.spec->empty_is_null;
+  return {};
+}
+
+}  // namespace freshet::sql

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of pg_catalog that depend on the catalog: expanded at planning into literals, CASEs and look-ups
+// in constant tables made from the snapshot (so a plan that uses them is of that snapshot).
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+
+#include "binder.h"
+#include "hir_build.h"
+
+namespace freshet::sql {
+namespace {
+
+using repr::Datum;
+using repr::SqlType;
+using repr::TypeKind;
+
+repr::Datum oid_datum(std::uint32_t oid) { return Datum(static_cast<std::int64_t>(oid)); }
+
+/// Functions whose answer is the same whatever they are asked.
+struct Fixed {
+  std::string_view name;
+  enum class Answer : std::uint8_t { kNullText, kTrue, kFalse, kUtf8, kZeroOid, kZeroInt8 } answer;
+};
+constexpr Fixed kFixed[] = {
+    {"obj_description", Fixed::Answer::kNullText},
+    {"col_description", Fixed::Answer::kNullText},
+    {"shobj_description", Fixed::Answer::kNullText},
+    {"pg_get_constraintdef", Fixed::Answer::kNullText},
+    {"pg_get_triggerdef", Fixed::Answer::kNullText},
+    {"pg_get_ruledef", Fixed::Answer::kNullText},
+    {"pg_get_partkeydef", Fixed::Answer::kNullText},
+    {"pg_get_statisticsobjdef", Fixed::Answer::kNullText},
+    {"pg_get_statisticsobjdef_columns", Fixed::Answer::kNullText},
+    {"pg_get_functiondef", Fixed::Answer::kNullText},
+    {"pg_get_function_arguments", Fixed::Answer::kNullText},
+    {"pg_get_function_identity_arguments", Fixed::Answer::kNullText},
+    {"pg_get_function_result", Fixed::Answer::kNullText},
+    {"pg_get_serial_sequence", Fixed::Answer::kNullText},
+    {"pg_tablespace_location", Fixed::Answer::kNullText},
+    {"pg_relation_filepath", Fixed::Answer::kNullText},
+    {"pg_encoding_to_char", Fixed::Answer::kUtf8},
+    {"getdatabaseencoding", Fixed::Answer::kUtf8},
+    {"pg_client_encoding", Fixed::Answer::kUtf8},
+    {"pg_type_is_visible", Fixed::Answer::kTrue},
+    {"pg_function_is_visible", Fixed::Answer::kTrue},
+    {"pg_operator_is_visible", Fixed::Answer::kTrue},
+    {"pg_collation_is_visible", Fixed::Answer::kTrue},
+    {"pg_opclass_is_visible", Fixed::Answer::kTrue},
+    {"has_table_privilege", Fixed::Answer::kTrue},
+    {"has_schema_privilege", Fixed::Answer::kTrue},
+    {"has_database_privilege", Fixed::Answer::kTrue},
+    {"has_any_column_privilege", Fixed::Answer::kTrue},
+    {"has_column_privilege", Fixed::Answer::kTrue},
+    {"has_sequence_privilege", Fixed::Answer::kTrue},
+    {"has_function_privilege", Fixed::Answer::kTrue},
+    {"pg_has_role", Fixed::Answer::kTrue},
+    {"pg_relation_is_publishable", Fixed::Answer::kFalse},
+    {"pg_is_in_recovery", Fixed::Answer::kFalse},
+    {"pg_is_other_temp_schema", Fixed::Answer::kFalse},
+    {"row_security_active", Fixed::Answer::kFalse},
+    {"pg_my_temp_schema", Fixed::Answer::kZeroOid},
+    {"pg_table_size", Fixed::Answer::kZeroInt8},
+    {"pg_relation_size", Fixed::Answer::kZeroInt8},
+    {"pg_total_relation_size", Fixed::Answer::kZeroInt8},
+    {"pg_indexes_size", Fixed::Answer::kZeroInt8},
+    {"pg_database_size", Fixed::Answer::kZeroInt8},
+};
+
+HirScalarPtr answer(Fixed::Answer kind) {
+  switch (kind) {
+    case Fixed::Answer::kNullText: return hir::null(TypeKind::kText);
+    case Fixed::Answer::kTrue: return hir::boolean(true);
+    case Fixed::Answer::kFalse: return hir::boolean(false);
+    case Fixed::Answer::kUtf8: return hir::literal(Datum(std::string("UTF8")), TypeKind::kName);
+    case Fixed::Answer::kZeroOid: return hir::literal(oid_datum(0), TypeKind::kOid);
+    case Fixed::Answer::kZeroInt8: return hir::int8(0);
+  }
+  return nullptr;
+}
+
+std::optional<std::string> text_literal(const HirScalarPtr& scalar) {
+  if (scalar->kind != HirScalar::Kind::kLiteral || scalar->value.is_null()) return std::nullopt;
+  const TypeKind kind = scalar->type.type.kind();
+  if (kind != TypeKind::kUnknown && kind != TypeKind::kText && kind != TypeKind::kName) return std::nullopt;
+  return scalar->value.get<std::string>();
+}
+
+/// (oid, text) of every item of the current database and the system schemas.
+std::vector<repr::DatumRow> definitions(const CatalogView& catalog, std::string_view database, bool indexes) {
+  std::vector<repr::DatumRow> rows;
+  const auto add = [&](std::string_view db, std::string_view schema) {
+    for (const CatalogItem* item : catalog.items(db, schema)) {
+      const bool view = item->kind == ItemKind::kView || item->kind == ItemKind::kMaterializedView;
+      if (indexes ? item->kind != ItemKind::kIndex : !view) continue;
+      rows.push_back({oid_datum(item->oid), Datum(item->definition_sql)});
+    }
+  };
+  for (const std::string& schema : catalog.schemas(database)) add(database, schema);
+  for (std::string_view schema : kSystemSchemas) add("", schema);
+  return rows;
+}
+
+std::vector<repr::DatumRow> visible_oids(const CatalogView& catalog, const SessionSettings& settings) {
+  std::vector<repr::DatumRow> rows;
+  std::vector<std::string> seen;
+  const auto add = [&](std::string_view database, std::string_view schema) {
+    for (const CatalogItem* item : catalog.items(database, schema)) {
+      if (std::ranges::find(seen, item->name.item) != seen.end()) continue;
+      seen.push_back(item->name.item);
+      rows.push_back({oid_datum(item->oid)});
+    }
+  };
+  for (std::string_view schema : {"pg_catalog", "mz_catalog", "mz_internal"}) add("", schema);
+  for (const std::string& schema : settings.search_path) {
+    const bool system = std::ranges::find(kSystemSchemas, schema) != std::end(kSystemSchemas);
+    add(system ? "" : settings.database, schema);
+  }
+  return rows;
+}
+
+/// The `column` of the row of `table` whose first column is `key`.
+HirScalarPtr look_up(HirRelationPtr table, const HirScalarPtr& key, std::size_t column) {
+  HirScalarPtr equal = hir::call("=(oid,oid)", {hir::column(0, 0, table->columns[0]), hir::shift(key, 0, 1)});
+  return hir::scalar_subquery(hir::project(hir::filter(std::move(table), {std::move(equal)}), {column}));
+}
+
+}  // namespace
+
+Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments,
+                                              int location) {
+  for (const Fixed& fixed : kFixed) {
+    if (fixed.name == name) return answer(fixed.answer);
+  }
+  const auto as_oid = [&](const HirScalarPtr& scalar) -> Result<HirScalarPtr> {
+    return typing_.coerce(scalar, TypeKind::kOid, CastContext::kExplicit, location);
+  };
+  if (name == "pg_get_userbyid" && arguments.size() == 1) {
+    return hir::literal(Datum(catalog_.owner()), TypeKind::kName);
+  }
+  if (name == "pg_get_expr" && (arguments.size() == 2 || arguments.size() == 3)) {
+    return typing_.coerce(arguments[0], TypeKind::kText, CastContext::kExplicit, location);
+  }
+  if ((name == "pg_get_viewdef" || name == "pg_get_indexdef") && !arguments.empty()) {
+    const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
+    HirRelationPtr table = hir::constant(definitions(catalog_, settings_.database, name == "pg_get_indexdef"),
+                                         {{TypeKind::kOid, false}, {TypeKind::kText, false}});
+    return look_up(std::move(table), oid, 1);
+  }
+  if (name == "pg_table_is_visible" && arguments.size() == 1) {
+    const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
+    HirRelationPtr table = hir::constant(visible_oids(catalog_, settings_), {{TypeKind::kOid, false}});
+    HirScalarPtr equal = hir::call("=(oid,oid)", {hir::column(0, 0, table->columns[0]), hir::shift(oid, 0, 1)});
+    return hir::any(std::move(table), std::move(equal));
+  }
+  if (name == "format_type" && arguments.size() == 2 && expr::functions_named(name).empty()) {
+    const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
+    HirScalarPtr result = hir::text("???");
+    for (TypeKind kind : repr::all_type_kinds()) {
+      if (kind == TypeKind::kArray || kind == TypeKind::kUnknown || kind == TypeKind::kRecord) continue;
+      for (const SqlType& type : {SqlType(kind), SqlType::array_of(SqlType(kind))}) {
+        HirScalarPtr key = hir::literal(oid_datum(repr::type_oid(type)), TypeKind::kOid);
+        result = hir::if_then(hir::call("=(oid,oid)", {oid, key}), hir::text(repr::to_string(type)), result);
+      }
+    }
+    return result;
+  }
+  if ((name == "to_regclass" || name == "to_regtype") && arguments.size() == 1) {
+    const auto text = text_literal(arguments[0]);
+    if (!text) return fail(unsupported(std::string(name) + " of an expression is", location));
+    const SqlType type = name == "to_regclass" ? TypeKind::kRegclass : TypeKind::kRegtype;
+    Result<HirScalarPtr> found = reg_cast(hir::text(*text), type, location);
+    return found ? found : Result<HirScalarPtr>(hir::null(type));
+  }
+  if (name == "current_setting" && !arguments.empty()) {
+    const auto text = text_literal(arguments[0]);
+    if (!text) return fail(unsupported("current_setting of an expression is", location));
+    std::string variable = *text;
+    for (char& c : variable) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto value = catalog_.setting(variable);
+    if (value) return hir::text(*value);
+    if (arguments.size() == 2) return hir::null(TypeKind::kText);
+    return fail(error_at(sqlstate::kUndefinedObject,
+                         "unrecognized configuration parameter \"" + *text + "\"", location));
+  }
+  return HirScalarPtr();
+}
+
+}  // namespace freshet::sql
