@@ -48,19 +48,26 @@ struct Input {
 
 Input input(std::int64_t which) {
   switch (which) {
-    case 0: return {{TypeKind::kInt8}, {integers(50)}};
-    case 1: return {{TypeKind::kInt8}, {integers(5000000)}};
-    case 2: return {{TypeKind::kInt8}, {integers(UINT64_MAX >> 1)}};
-    case 3: return {{TypeKind::kNumeric}, {money()}};
-    case 4: return {{TypeKind::kText}, {texts()}};
-    case 5: return {{TypeKind::kFloat8}, {doubles()}};
+    case 0:
+      return {{TypeKind::kInt8}, {integers(50)}};
+    case 1:
+      return {{TypeKind::kInt8}, {integers(5000000)}};
+    case 2:
+      return {{TypeKind::kInt8}, {integers(UINT64_MAX >> 1)}};
+    case 3:
+      return {{TypeKind::kNumeric}, {money()}};
+    case 4:
+      return {{TypeKind::kText}, {texts()}};
+    case 5:
+      return {{TypeKind::kFloat8}, {doubles()}};
     default:
       return {{TypeKind::kInt8, TypeKind::kNumeric, TypeKind::kText, TypeKind::kTimestamp},
               {integers(3000000), money(), texts(), integers(std::uint64_t{1} << 49)}};
   }
 }
 
-constexpr const char* kNames[] = {"int_small", "int_3_bytes", "int_8_bytes", "money", "text", "float8", "row_of_four"};
+constexpr const char* kNames[] = {"int_small", "int_3_bytes", "int_8_bytes", "money",
+                                  "text",      "float8",      "row_of_four"};
 
 void label(benchmark::State& state, const Input& in, std::size_t bytes) {
   state.SetLabel(kNames[state.range(0)]);
@@ -148,9 +155,10 @@ void hash(benchmark::State& state) {
 }
 BENCHMARK(hash)->Name("BM_row/hash_key");
 
-constexpr const char* kTexts[] = {"12345", "12345.67", "2024-02-29", "2024-02-29 12:34:56.789", "0.1234567"};
-constexpr TypeKind kTextKinds[] = {TypeKind::kInt8, TypeKind::kNumeric, TypeKind::kDate, TypeKind::kTimestamp,
-                                   TypeKind::kFloat8};
+constexpr const char* kTexts[] = {"12345", "12345.67", "2024-02-29", "2024-02-29 12:34:56.789",
+                                  "0.1234567"};
+constexpr TypeKind kTextKinds[] = {TypeKind::kInt8, TypeKind::kNumeric, TypeKind::kDate,
+                                   TypeKind::kTimestamp, TypeKind::kFloat8};
 
 void read_text(benchmark::State& state) {
   const SqlType type(kTextKinds[state.range(0)]);
@@ -169,7 +177,8 @@ BENCHMARK(read_text)->Name("BM_text/read")->DenseRange(0, 4);
 void write_text(benchmark::State& state) {
   const SqlType type(kTextKinds[state.range(0)]);
   const TextFormat format;
-  const ColumnPtr column = constant_column(from_text(kTexts[state.range(0)], type).value(), type, kRows);
+  const ColumnPtr column =
+      constant_column(from_text(kTexts[state.range(0)], type).value(), type, kRows);
   std::string out;
   for (auto _ : state) {
     out.clear();

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMaxDimensions = 6;
 
 bool equals_null(std::string_view text) {
-  return text.size() == 4 && (text[0] | 32) == 'n' && (text[1] | 32) == 'u' && (text[2] | 32) == 'l' &&
-         (text[3] | 32) == 'l';
+  return text.size() == 4 && (text[0] | 32) == 'n' && (text[1] | 32) == 'u' &&
+         (text[2] | 32) == 'l' && (text[3] | 32) == 'l';
 }
 
 class Reader {
@@ -26,8 +26,9 @@ class Reader {
     FRESHET_TRY(bounds());
     skip_space();
     if (!rest_.starts_with('{')) {
-      return malformed(array_.dimensions.empty() ? "Array value must start with \"{\" or dimension information."
-                                                 : "Array contents must start with \"{\".");
+      return malformed(array_.dimensions.empty()
+                           ? "Array value must start with \"{\" or dimension information."
+                           : "Array contents must start with \"{\".");
     }
     explicit_ = !array_.dimensions.empty();
     FRESHET_TRY(braces(0));
@@ -75,7 +76,8 @@ class Reader {
       }
       std::int32_t low = 1;
       std::int32_t high = 0;
-      if (!number(high)) return malformed("\"[\" must introduce explicitly-specified array dimensions.");
+      if (!number(high))
+        return malformed("\"[\" must introduce explicitly-specified array dimensions.");
       if (take(':')) {
         low = high;
         if (!number(high)) return malformed("Missing array dimension value.");
@@ -86,7 +88,8 @@ class Reader {
       }
       const std::int64_t length = std::int64_t{high} - low + 1;
       if (length > INT32_MAX || high == INT32_MAX) {
-        return fail(sqlstate::kProgramLimitExceeded, "array size exceeds the maximum allowed (134217727)");
+        return fail(sqlstate::kProgramLimitExceeded,
+                    "array size exceeds the maximum allowed (134217727)");
       }
       array_.dimensions.push_back({low, static_cast<std::int32_t>(length)});
       skip_space();
@@ -136,7 +139,8 @@ class Reader {
     if (rest_.front() == ',' || rest_.front() == '}') {
       return malformed(std::string("Unexpected \"") + rest_.front() + "\" character.");
     }
-    if (leaf_depth_ >= 0 ? leaf_depth_ != static_cast<int>(depth) : lengths_.size() > depth + 1) return ragged();
+    if (leaf_depth_ >= 0 ? leaf_depth_ != static_cast<int>(depth) : lengths_.size() > depth + 1)
+      return ragged();
     leaf_depth_ = static_cast<int>(depth);
     std::string text;
     bool quoted = false;
@@ -206,7 +210,8 @@ class Reader {
     }
     if (explicit_) {
       bool match = lengths_.size() == array_.dimensions.size();
-      for (std::size_t i = 0; match && i < lengths_.size(); ++i) match = lengths_[i] == array_.dimensions[i].length;
+      for (std::size_t i = 0; match && i < lengths_.size(); ++i)
+        match = lengths_[i] == array_.dimensions[i].length;
       if (!match) return malformed("Specified array dimensions do not match array contents.");
       return true;
     }
@@ -233,7 +238,8 @@ bool needs_quotes(std::string_view text) {
   return false;
 }
 
-void append_element(std::string& out, const Datum& element, const SqlType& type, const TextFormat& format) {
+void append_element(std::string& out, const Datum& element, const SqlType& type,
+                    const TextFormat& format) {
   if (element.is_null()) {
     out += "NULL";
     return;
@@ -268,11 +274,13 @@ void append_braces(std::string& out, const ArrayValue& array, std::size_t depth,
 
 }  // namespace
 
-Result<ArrayValue> read_array(std::string_view text, const SqlType& type, const TextFormat& format) {
+Result<ArrayValue> read_array(std::string_view text, const SqlType& type,
+                              const TextFormat& format) {
   return Reader(text, type, format).run();
 }
 
-void write_array(std::string& out, const ArrayValue& array, const SqlType& type, const TextFormat& format) {
+void write_array(std::string& out, const ArrayValue& array, const SqlType& type,
+                 const TextFormat& format) {
   if (array.dimensions.empty()) {
     out += "{}";
     return;

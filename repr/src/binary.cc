@@ -37,8 +37,10 @@ struct Writer {
       case TypeKind::kOid:
       case TypeKind::kRegclass:
       case TypeKind::kRegtype:
-      case TypeKind::kRegproc: return put(out, static_cast<std::uint32_t>(value));
-      default: put(out, value);
+      case TypeKind::kRegproc:
+        return put(out, static_cast<std::uint32_t>(value));
+      default:
+        put(out, value);
     }
   }
   void operator()(float value) const { put(out, std::bit_cast<std::uint32_t>(value)); }
@@ -136,7 +138,8 @@ Result<Datum> read_int64(std::string_view bytes, const SqlType& type) {
         return field_overflow("timestamp out of range");
       }
       return Datum(round_timestamp(value, typmod_precision(type)));
-    default: return Datum(value);
+    default:
+      return Datum(value);
   }
 }
 
@@ -152,7 +155,8 @@ Result<Datum> read_int32(std::string_view bytes, const SqlType& type) {
 Result<Datum> read_interval_binary(std::string_view bytes, const SqlType& type) {
   Interval value;
   Reader in(bytes);
-  if (!in.take(value.micros) || !in.take(value.days) || !in.whole(value.months)) return wrong_length();
+  if (!in.take(value.micros) || !in.take(value.days) || !in.whole(value.months))
+    return wrong_length();
   return Datum(FRESHET_TRY(apply_interval_typmod(value, type.typmod())));
 }
 
@@ -194,8 +198,8 @@ Result<Datum> read_array_binary(std::string_view bytes, const SqlType& type) {
   }
   if (flags != 0 && flags != 1) return bad_bytes("invalid array flags");
   if (oid != type_oid(type.element())) {
-    return fail(sqlstate::kDatatypeMismatch, "binary data has array element type " + std::to_string(oid) +
-                                                 " instead of expected " +
+    return fail(sqlstate::kDatatypeMismatch, "binary data has array element type " +
+                                                 std::to_string(oid) + " instead of expected " +
                                                  std::to_string(type_oid(type.element())));
   }
   ArrayValue array;
@@ -254,8 +258,10 @@ Result<Datum> from_binary(std::string_view bytes, const SqlType& type) {
       if (!Reader(bytes).whole(value)) return wrong_length();
       return Datum(value);
     }
-    case PhysicalType::kInt32: return read_int32(bytes, type);
-    case PhysicalType::kInt64: return read_int64(bytes, type);
+    case PhysicalType::kInt32:
+      return read_int32(bytes, type);
+    case PhysicalType::kInt64:
+      return read_int64(bytes, type);
     case PhysicalType::kFloat: {
       std::uint32_t bits;
       if (!Reader(bytes).whole(bits)) return wrong_length();
@@ -270,14 +276,16 @@ Result<Datum> from_binary(std::string_view bytes, const SqlType& type) {
       const Numeric value = FRESHET_TRY(Numeric::from_binary(bytes));
       return Datum(FRESHET_TRY(value.apply_typmod(type.typmod())));
     }
-    case PhysicalType::kInterval: return read_interval_binary(bytes, type);
+    case PhysicalType::kInterval:
+      return read_interval_binary(bytes, type);
     case PhysicalType::kUuid: {
       Uuid uuid;
       if (bytes.size() != uuid.size()) return wrong_length();
       std::memcpy(uuid.data(), bytes.data(), uuid.size());
       return Datum(uuid);
     }
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kBytes:
+      break;
   }
   if (type.kind() == TypeKind::kArray) return read_array_binary(bytes, type);
   return read_string_binary(bytes, type);

@@ -66,7 +66,8 @@ std::int64_t days_from_civil(std::int64_t year, int month, int day) {
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
   const std::int64_t year_of_era = year - era * 400;
   const std::int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  const std::int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+  const std::int64_t day_of_era =
+      year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
   return era * kDaysPerEra + day_of_era - kEraEpoch;
 }
 
@@ -76,7 +77,8 @@ CivilDate civil_from_days(std::int64_t days) {
   const std::int64_t day_of_era = days - era * kDaysPerEra;
   const std::int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const std::int64_t shifted = (5 * day_of_year + 2) / 153;
   const auto day = static_cast<std::int32_t>(day_of_year - (153 * shifted + 2) / 5 + 1);
   const auto month = static_cast<std::int32_t>(shifted < 10 ? shifted + 3 : shifted - 9);
@@ -128,7 +130,8 @@ Result<std::int32_t> make_date(int year, int month, int day) {
 
 Result<std::int64_t> make_time(int hour, int minute, double second) {
   if (bad_time(hour, minute, second)) {
-    return field_overflow(print("time field value out of range: %d:%02d:%02g", hour, minute, second));
+    return field_overflow(
+        print("time field value out of range: %d:%02d:%02g", hour, minute, second));
   }
   return time_of_parts(hour, minute, second);
 }
@@ -139,8 +142,8 @@ Result<std::int64_t> make_timestamp(const TimestampParts& p) {
   std::int64_t timestamp;
   if (__builtin_mul_overflow(days, kMicrosPerDay, &timestamp) ||
       __builtin_add_overflow(timestamp, time, &timestamp) || !is_valid_timestamp(timestamp)) {
-    return field_overflow(print("timestamp out of range: %d-%02d-%02d %d:%02d:%02g", p.year, p.month,
-                                p.day, p.hour, p.minute, p.second));
+    return field_overflow(print("timestamp out of range: %d-%02d-%02d %d:%02d:%02g", p.year,
+                                p.month, p.day, p.hour, p.minute, p.second));
   }
   return timestamp;
 }
@@ -191,7 +194,8 @@ Result<std::int32_t> add_days(std::int32_t date, std::int64_t days) {
 }
 
 Result<std::int32_t> subtract_dates(std::int32_t a, std::int32_t b) {
-  if (is_infinite_date(a) || is_infinite_date(b)) return field_overflow("cannot subtract infinite dates");
+  if (is_infinite_date(a) || is_infinite_date(b))
+    return field_overflow("cannot subtract infinite dates");
   return static_cast<std::int32_t>(std::int64_t{a} - b);
 }
 
@@ -205,8 +209,10 @@ Result<std::int64_t> add_interval(std::int64_t timestamp, const Interval& interv
     const int month = static_cast<int>(months - year * 12) + 1;
     const int day = std::min(date.day, days_in_month(year, month));
     std::int64_t moved;
-    if (__builtin_mul_overflow(days_from_civil(year, month, day), kMicrosPerDay, &moved)) return out_of_range();
-    if (__builtin_add_overflow(moved, timestamp_time_of_day(timestamp), &timestamp)) return out_of_range();
+    if (__builtin_mul_overflow(days_from_civil(year, month, day), kMicrosPerDay, &moved))
+      return out_of_range();
+    if (__builtin_add_overflow(moved, timestamp_time_of_day(timestamp), &timestamp))
+      return out_of_range();
     if (!is_valid_timestamp(timestamp)) return out_of_range();
   }
   std::int64_t days;
@@ -214,7 +220,8 @@ Result<std::int64_t> add_interval(std::int64_t timestamp, const Interval& interv
       __builtin_add_overflow(timestamp, days, &timestamp) || !is_valid_timestamp(timestamp)) {
     return out_of_range();
   }
-  if (__builtin_add_overflow(timestamp, interval.micros, &timestamp) || !is_valid_timestamp(timestamp)) {
+  if (__builtin_add_overflow(timestamp, interval.micros, &timestamp) ||
+      !is_valid_timestamp(timestamp)) {
     return out_of_range();
   }
   return timestamp;
@@ -253,8 +260,8 @@ struct Difference {
   std::int64_t years, months, days, hours, minutes, seconds, micros;
 };
 
-// Makes each field that is below zero whole by one unit of the next. A negative day borrows the length of
-// the month in which the earlier timestamp lies.
+// Makes each field that is below zero whole by one unit of the next. A negative day borrows the
+// length of the month in which the earlier timestamp lies.
 void borrow(Difference& d, CivilDate earlier) {
   const auto carry = [](std::int64_t& low, std::int64_t& high, std::int64_t unit) {
     for (; low < 0; low += unit) --high;
@@ -270,7 +277,8 @@ void borrow(Difference& d, CivilDate earlier) {
 }  // namespace
 
 Result<Interval> age(std::int64_t a, std::int64_t b) {
-  if (is_infinite_timestamp(a) || is_infinite_timestamp(b)) return field_overflow("timestamp out of range");
+  if (is_infinite_timestamp(a) || is_infinite_timestamp(b))
+    return field_overflow("timestamp out of range");
   const CivilTime x = civil_from_timestamp(std::max(a, b));
   const CivilTime y = civil_from_timestamp(std::min(a, b));
   Difference d{x.date.year - y.date.year, x.date.month - y.date.month, x.date.day - y.date.day,

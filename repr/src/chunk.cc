@@ -7,8 +7,8 @@ namespace freshet::repr {
 
 Times Times::from_values(std::span<const SqlTime> times) {
   if (times.empty()) return {};
-  const bool single = std::all_of(times.begin(), times.end(),
-                                  [&](SqlTime time) { return time == times.front(); });
+  const bool single =
+      std::all_of(times.begin(), times.end(), [&](SqlTime time) { return time == times.front(); });
   if (single) return Times(times.front());
   std::vector<SqlTime> dictionary(times.begin(), times.end());
   std::sort(dictionary.begin(), dictionary.end());

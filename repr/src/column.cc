@@ -9,8 +9,9 @@ namespace freshet::repr {
 namespace {
 
 template <PhysicalType type, typename Vector>
-constexpr bool kSits = std::is_same_v<
-    std::variant_alternative_t<static_cast<std::size_t>(type), ColumnValues>, Vector>;
+constexpr bool kSits =
+    std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(type), ColumnValues>,
+                   Vector>;
 static_assert(kSits<PhysicalType::kBool, std::vector<std::uint8_t>>);
 static_assert(kSits<PhysicalType::kInt64, std::vector<std::int64_t>>);
 static_assert(kSits<PhysicalType::kNumeric, std::vector<Numeric>>);
@@ -19,16 +20,26 @@ static_assert(kSits<PhysicalType::kBytes, BytesVector>);
 
 ColumnValues empty_values(PhysicalType type) {
   switch (type) {
-    case PhysicalType::kBool: return std::vector<std::uint8_t>{};
-    case PhysicalType::kInt16: return std::vector<std::int16_t>{};
-    case PhysicalType::kInt32: return std::vector<std::int32_t>{};
-    case PhysicalType::kInt64: return std::vector<std::int64_t>{};
-    case PhysicalType::kFloat: return std::vector<float>{};
-    case PhysicalType::kDouble: return std::vector<double>{};
-    case PhysicalType::kNumeric: return std::vector<Numeric>{};
-    case PhysicalType::kInterval: return std::vector<Interval>{};
-    case PhysicalType::kUuid: return std::vector<Uuid>{};
-    case PhysicalType::kBytes: return BytesVector{};
+    case PhysicalType::kBool:
+      return std::vector<std::uint8_t>{};
+    case PhysicalType::kInt16:
+      return std::vector<std::int16_t>{};
+    case PhysicalType::kInt32:
+      return std::vector<std::int32_t>{};
+    case PhysicalType::kInt64:
+      return std::vector<std::int64_t>{};
+    case PhysicalType::kFloat:
+      return std::vector<float>{};
+    case PhysicalType::kDouble:
+      return std::vector<double>{};
+    case PhysicalType::kNumeric:
+      return std::vector<Numeric>{};
+    case PhysicalType::kInterval:
+      return std::vector<Interval>{};
+    case PhysicalType::kUuid:
+      return std::vector<Uuid>{};
+    case PhysicalType::kBytes:
+      return BytesVector{};
   }
   FRESHET_UNREACHABLE(static_cast<int>(type));
 }

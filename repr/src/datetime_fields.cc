@@ -15,43 +15,78 @@ struct FieldName {
   DateField field;
 };
 constexpr std::array kFieldNames = {
-    FieldName{"c", DateField::kCentury},          FieldName{"cent", DateField::kCentury},
-    FieldName{"centuries", DateField::kCentury},  FieldName{"century", DateField::kCentury},
-    FieldName{"d", DateField::kDay},              FieldName{"day", DateField::kDay},
-    FieldName{"days", DateField::kDay},           FieldName{"dec", DateField::kDecade},
-    FieldName{"decade", DateField::kDecade},      FieldName{"decades", DateField::kDecade},
-    FieldName{"decs", DateField::kDecade},        FieldName{"dow", DateField::kDayOfWeek},
-    FieldName{"doy", DateField::kDayOfYear},      FieldName{"epoch", DateField::kEpoch},
-    FieldName{"h", DateField::kHour},             FieldName{"hour", DateField::kHour},
-    FieldName{"hours", DateField::kHour},         FieldName{"hr", DateField::kHour},
-    FieldName{"hrs", DateField::kHour},           FieldName{"isodow", DateField::kIsoDayOfWeek},
-    FieldName{"isoyear", DateField::kIsoYear},    FieldName{"j", DateField::kJulian},
-    FieldName{"jd", DateField::kJulian},          FieldName{"julian", DateField::kJulian},
-    FieldName{"m", DateField::kMinute},           FieldName{"microsecon", DateField::kMicroseconds},
-    FieldName{"mil", DateField::kMillennium},     FieldName{"millennia", DateField::kMillennium},
-    FieldName{"millennium", DateField::kMillennium}, FieldName{"millisecon", DateField::kMilliseconds},
-    FieldName{"mils", DateField::kMillennium},    FieldName{"min", DateField::kMinute},
-    FieldName{"mins", DateField::kMinute},        FieldName{"minute", DateField::kMinute},
-    FieldName{"minutes", DateField::kMinute},     FieldName{"mon", DateField::kMonth},
-    FieldName{"mons", DateField::kMonth},         FieldName{"month", DateField::kMonth},
-    FieldName{"months", DateField::kMonth},       FieldName{"ms", DateField::kMilliseconds},
-    FieldName{"msec", DateField::kMilliseconds},  FieldName{"msecond", DateField::kMilliseconds},
-    FieldName{"mseconds", DateField::kMilliseconds}, FieldName{"msecs", DateField::kMilliseconds},
-    FieldName{"qtr", DateField::kQuarter},        FieldName{"quarter", DateField::kQuarter},
-    FieldName{"s", DateField::kSecond},           FieldName{"sec", DateField::kSecond},
-    FieldName{"second", DateField::kSecond},      FieldName{"seconds", DateField::kSecond},
-    FieldName{"secs", DateField::kSecond},        FieldName{"timezone", DateField::kTimezone},
-    FieldName{"timezone_h", DateField::kTimezoneHour}, FieldName{"timezone_m", DateField::kTimezoneMinute},
-    FieldName{"us", DateField::kMicroseconds},    FieldName{"usec", DateField::kMicroseconds},
-    FieldName{"usecond", DateField::kMicroseconds}, FieldName{"useconds", DateField::kMicroseconds},
-    FieldName{"usecs", DateField::kMicroseconds}, FieldName{"w", DateField::kWeek},
-    FieldName{"week", DateField::kWeek},          FieldName{"weeks", DateField::kWeek},
-    FieldName{"y", DateField::kYear},             FieldName{"year", DateField::kYear},
-    FieldName{"years", DateField::kYear},         FieldName{"yr", DateField::kYear},
+    FieldName{"c", DateField::kCentury},
+    FieldName{"cent", DateField::kCentury},
+    FieldName{"centuries", DateField::kCentury},
+    FieldName{"century", DateField::kCentury},
+    FieldName{"d", DateField::kDay},
+    FieldName{"day", DateField::kDay},
+    FieldName{"days", DateField::kDay},
+    FieldName{"dec", DateField::kDecade},
+    FieldName{"decade", DateField::kDecade},
+    FieldName{"decades", DateField::kDecade},
+    FieldName{"decs", DateField::kDecade},
+    FieldName{"dow", DateField::kDayOfWeek},
+    FieldName{"doy", DateField::kDayOfYear},
+    FieldName{"epoch", DateField::kEpoch},
+    FieldName{"h", DateField::kHour},
+    FieldName{"hour", DateField::kHour},
+    FieldName{"hours", DateField::kHour},
+    FieldName{"hr", DateField::kHour},
+    FieldName{"hrs", DateField::kHour},
+    FieldName{"isodow", DateField::kIsoDayOfWeek},
+    FieldName{"isoyear", DateField::kIsoYear},
+    FieldName{"j", DateField::kJulian},
+    FieldName{"jd", DateField::kJulian},
+    FieldName{"julian", DateField::kJulian},
+    FieldName{"m", DateField::kMinute},
+    FieldName{"microsecon", DateField::kMicroseconds},
+    FieldName{"mil", DateField::kMillennium},
+    FieldName{"millennia", DateField::kMillennium},
+    FieldName{"millennium", DateField::kMillennium},
+    FieldName{"millisecon", DateField::kMilliseconds},
+    FieldName{"mils", DateField::kMillennium},
+    FieldName{"min", DateField::kMinute},
+    FieldName{"mins", DateField::kMinute},
+    FieldName{"minute", DateField::kMinute},
+    FieldName{"minutes", DateField::kMinute},
+    FieldName{"mon", DateField::kMonth},
+    FieldName{"mons", DateField::kMonth},
+    FieldName{"month", DateField::kMonth},
+    FieldName{"months", DateField::kMonth},
+    FieldName{"ms", DateField::kMilliseconds},
+    FieldName{"msec", DateField::kMilliseconds},
+    FieldName{"msecond", DateField::kMilliseconds},
+    FieldName{"mseconds", DateField::kMilliseconds},
+    FieldName{"msecs", DateField::kMilliseconds},
+    FieldName{"qtr", DateField::kQuarter},
+    FieldName{"quarter", DateField::kQuarter},
+    FieldName{"s", DateField::kSecond},
+    FieldName{"sec", DateField::kSecond},
+    FieldName{"second", DateField::kSecond},
+    FieldName{"seconds", DateField::kSecond},
+    FieldName{"secs", DateField::kSecond},
+    FieldName{"timezone", DateField::kTimezone},
+    FieldName{"timezone_h", DateField::kTimezoneHour},
+    FieldName{"timezone_m", DateField::kTimezoneMinute},
+    FieldName{"us", DateField::kMicroseconds},
+    FieldName{"usec", DateField::kMicroseconds},
+    FieldName{"usecond", DateField::kMicroseconds},
+    FieldName{"useconds", DateField::kMicroseconds},
+    FieldName{"usecs", DateField::kMicroseconds},
+    FieldName{"w", DateField::kWeek},
+    FieldName{"week", DateField::kWeek},
+    FieldName{"weeks", DateField::kWeek},
+    FieldName{"y", DateField::kYear},
+    FieldName{"year", DateField::kYear},
+    FieldName{"years", DateField::kYear},
+    FieldName{"yr", DateField::kYear},
     FieldName{"yrs", DateField::kYear},
 };
 static_assert(std::is_sorted(kFieldNames.begin(), kFieldNames.end(),
-                             [](const FieldName& a, const FieldName& b) { return a.name < b.name; }));
+                             [](const FieldName& a, const FieldName& b) {
+                               return a.name < b.name;
+                             }));
 
 // Whose fields are asked for, as messages call it.
 constexpr std::string_view kOfTimestamp = "timestamp without time zone";
@@ -67,17 +102,19 @@ std::string lower(std::string_view name) {
 }
 
 base::Unexpected unknown_unit(std::string_view name, std::string_view type) {
-  return fail(sqlstate::kInvalidParameterValue, "unit \"" + lower(name) + "\" not recognized for type " +
-                                                    std::string(type));
+  return fail(sqlstate::kInvalidParameterValue,
+              "unit \"" + lower(name) + "\" not recognized for type " + std::string(type));
 }
 base::Unexpected unsupported_unit(std::string_view name, std::string_view type) {
-  return fail(sqlstate::kFeatureNotSupported, "unit \"" + lower(name) + "\" not supported for type " +
-                                                  std::string(type));
+  return fail(sqlstate::kFeatureNotSupported,
+              "unit \"" + lower(name) + "\" not supported for type " + std::string(type));
 }
 
 // There is no year 0 outside: 1 BC is -1.
 std::int64_t shown_year(std::int64_t year) { return year > 0 ? year : year - 1; }
-std::int64_t decade_of(std::int64_t year) { return year >= 0 ? year / 10 : -((8 - (year - 1)) / 10); }
+std::int64_t decade_of(std::int64_t year) {
+  return year >= 0 ? year / 10 : -((8 - (year - 1)) / 10);
+}
 std::int64_t century_of(std::int64_t year) {
   return year > 0 ? (year + 99) / 100 : -((99 - (year - 1)) / 100);
 }
@@ -90,30 +127,49 @@ constexpr std::int64_t kJulianEpoch = 2451545;
 std::optional<Numeric> date_part(DateField field, std::int64_t days) {
   const CivilDate date = civil_from_days(days);
   switch (field) {
-    case DateField::kDay: return Numeric(date.day);
-    case DateField::kMonth: return Numeric(date.month);
-    case DateField::kQuarter: return Numeric((date.month - 1) / 3 + 1);
-    case DateField::kWeek: return Numeric(iso_week(date).week);
-    case DateField::kYear: return Numeric(shown_year(date.year));
-    case DateField::kDecade: return Numeric(decade_of(date.year));
-    case DateField::kCentury: return Numeric(century_of(date.year));
-    case DateField::kMillennium: return Numeric(millennium_of(date.year));
-    case DateField::kIsoYear: return Numeric(shown_year(iso_week(date).year));
-    case DateField::kDayOfWeek: return Numeric(iso_weekday(days) % 7);
-    case DateField::kIsoDayOfWeek: return Numeric(iso_weekday(days));
-    case DateField::kDayOfYear: return Numeric(days - days_from_civil(date.year, 1, 1) + 1);
-    default: return std::nullopt;
+    case DateField::kDay:
+      return Numeric(date.day);
+    case DateField::kMonth:
+      return Numeric(date.month);
+    case DateField::kQuarter:
+      return Numeric((date.month - 1) / 3 + 1);
+    case DateField::kWeek:
+      return Numeric(iso_week(date).week);
+    case DateField::kYear:
+      return Numeric(shown_year(date.year));
+    case DateField::kDecade:
+      return Numeric(decade_of(date.year));
+    case DateField::kCentury:
+      return Numeric(century_of(date.year));
+    case DateField::kMillennium:
+      return Numeric(millennium_of(date.year));
+    case DateField::kIsoYear:
+      return Numeric(shown_year(iso_week(date).year));
+    case DateField::kDayOfWeek:
+      return Numeric(iso_weekday(days) % 7);
+    case DateField::kIsoDayOfWeek:
+      return Numeric(iso_weekday(days));
+    case DateField::kDayOfYear:
+      return Numeric(days - days_from_civil(date.year, 1, 1) + 1);
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<Numeric> time_part(DateField field, std::int64_t micros) {
   switch (field) {
-    case DateField::kMicroseconds: return Numeric(micros % kMicrosPerMinute);
-    case DateField::kMilliseconds: return Numeric::from_parts(micros % kMicrosPerMinute, 3);
-    case DateField::kSecond: return Numeric::from_parts(micros % kMicrosPerMinute, 6);
-    case DateField::kMinute: return Numeric(micros / kMicrosPerMinute % 60);
-    case DateField::kHour: return Numeric(micros / kMicrosPerHour);
-    default: return std::nullopt;
+    case DateField::kMicroseconds:
+      return Numeric(micros % kMicrosPerMinute);
+    case DateField::kMilliseconds:
+      return Numeric::from_parts(micros % kMicrosPerMinute, 3);
+    case DateField::kSecond:
+      return Numeric::from_parts(micros % kMicrosPerMinute, 6);
+    case DateField::kMinute:
+      return Numeric(micros / kMicrosPerMinute % 60);
+    case DateField::kHour:
+      return Numeric(micros / kMicrosPerHour);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -126,8 +182,10 @@ std::optional<Numeric> infinite_part(DateField field, bool negative) {
     case DateField::kMillennium:
     case DateField::kJulian:
     case DateField::kIsoYear:
-    case DateField::kEpoch: return Numeric::infinity(negative);
-    default: return std::nullopt;
+    case DateField::kEpoch:
+      return Numeric::infinity(negative);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -145,12 +203,14 @@ std::int64_t zone_part(DateField field, std::int64_t offset) {
 
 Numeric julian(std::int64_t local) {
   const Numeric day(timestamp_day(local) + kJulianEpoch);
-  const Numeric fraction = Numeric(timestamp_time_of_day(local)).divide(Numeric(kMicrosPerDay)).value();
+  const Numeric fraction =
+      Numeric(timestamp_time_of_day(local)).divide(Numeric(kMicrosPerDay)).value();
   return day.add(fraction).value();
 }
 
 std::int64_t floor_years(std::int64_t year, std::int64_t span, std::int64_t first) {
-  // The first year of the span of years (10 from year 0, or 100 and 1000 from year 1) that holds `year`.
+  // The first year of the span of years (10 from year 0, or 100 and 1000 from year 1) that holds
+  // `year`.
   const std::int64_t shifted = year - first;
   return (shifted >= 0 ? shifted / span : -((span - 1 - shifted) / span)) * span + first;
 }
@@ -159,38 +219,60 @@ std::optional<std::int64_t> truncated_day(DateField field, std::int64_t days) {
   const CivilDate date = civil_from_days(days);
   const auto year_start = [](std::int64_t year) { return days_from_civil(year, 1, 1); };
   switch (field) {
-    case DateField::kDay: return days;
-    case DateField::kWeek: return days - (iso_weekday(days) - 1);
-    case DateField::kMonth: return days_from_civil(date.year, date.month, 1);
-    case DateField::kQuarter: return days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1);
-    case DateField::kYear: return year_start(date.year);
-    case DateField::kDecade: return year_start(floor_years(date.year, 10, 0));
-    case DateField::kCentury: return year_start(floor_years(date.year, 100, 1));
-    case DateField::kMillennium: return year_start(floor_years(date.year, 1000, 1));
-    default: return std::nullopt;
+    case DateField::kDay:
+      return days;
+    case DateField::kWeek:
+      return days - (iso_weekday(days) - 1);
+    case DateField::kMonth:
+      return days_from_civil(date.year, date.month, 1);
+    case DateField::kQuarter:
+      return days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1);
+    case DateField::kYear:
+      return year_start(date.year);
+    case DateField::kDecade:
+      return year_start(floor_years(date.year, 10, 0));
+    case DateField::kCentury:
+      return year_start(floor_years(date.year, 100, 1));
+    case DateField::kMillennium:
+      return year_start(floor_years(date.year, 1000, 1));
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<std::int64_t> time_unit(DateField field) {
   switch (field) {
-    case DateField::kMicroseconds: return 1;
-    case DateField::kMilliseconds: return 1000;
-    case DateField::kSecond: return kMicrosPerSecond;
-    case DateField::kMinute: return kMicrosPerMinute;
-    case DateField::kHour: return kMicrosPerHour;
-    default: return std::nullopt;
+    case DateField::kMicroseconds:
+      return 1;
+    case DateField::kMilliseconds:
+      return 1000;
+    case DateField::kSecond:
+      return kMicrosPerSecond;
+    case DateField::kMinute:
+      return kMicrosPerMinute;
+    case DateField::kHour:
+      return kMicrosPerHour;
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<std::int32_t> month_unit(DateField field) {
   switch (field) {
-    case DateField::kMonth: return 1;
-    case DateField::kQuarter: return 3;
-    case DateField::kYear: return 12;
-    case DateField::kDecade: return 120;
-    case DateField::kCentury: return 1200;
-    case DateField::kMillennium: return 12000;
-    default: return std::nullopt;
+    case DateField::kMonth:
+      return 1;
+    case DateField::kQuarter:
+      return 3;
+    case DateField::kYear:
+      return 12;
+    case DateField::kDecade:
+      return 120;
+    case DateField::kCentury:
+      return 1200;
+    case DateField::kMillennium:
+      return 12000;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -198,8 +280,9 @@ std::optional<std::int32_t> month_unit(DateField field) {
 
 std::optional<DateField> date_field(std::string_view name) {
   const std::string key = lower(name.substr(0, 10));
-  const auto* found = std::lower_bound(kFieldNames.begin(), kFieldNames.end(), key,
-                                       [](const FieldName& f, const std::string& k) { return f.name < k; });
+  const auto* found =
+      std::lower_bound(kFieldNames.begin(), kFieldNames.end(), key,
+                       [](const FieldName& f, const std::string& k) { return f.name < k; });
   if (found == kFieldNames.end() || found->name != key) return std::nullopt;
   return found->field;
 }
@@ -216,7 +299,8 @@ Result<std::optional<Numeric>> extract_timestamp(std::string_view name, std::int
   }
   std::int64_t local = timestamp;
   if (zone != nullptr) {
-    if (is_zone_field(*field)) return std::optional(Numeric(zone_part(*field, zone->offset_at(timestamp))));
+    if (is_zone_field(*field))
+      return std::optional(Numeric(zone_part(*field, zone->offset_at(timestamp))));
     local = FRESHET_TRY(zone->to_local(timestamp));
   }
   if (*field == DateField::kJulian) return std::optional(julian(local));
@@ -251,19 +335,29 @@ Result<Numeric> extract_interval(std::string_view name, const Interval& interval
   const std::int64_t years = interval.months / 12;
   const std::int64_t months = interval.months % 12;
   switch (*field) {
-    case DateField::kDay: return Numeric(interval.days);
-    case DateField::kMonth: return Numeric(months);
-    case DateField::kQuarter: return Numeric(months / 3 + 1);
-    case DateField::kYear: return Numeric(years);
-    case DateField::kDecade: return Numeric(years / 10);
-    case DateField::kCentury: return Numeric(years / 100);
-    case DateField::kMillennium: return Numeric(years / 1000);
+    case DateField::kDay:
+      return Numeric(interval.days);
+    case DateField::kMonth:
+      return Numeric(months);
+    case DateField::kQuarter:
+      return Numeric(months / 3 + 1);
+    case DateField::kYear:
+      return Numeric(years);
+    case DateField::kDecade:
+      return Numeric(years / 10);
+    case DateField::kCentury:
+      return Numeric(years / 100);
+    case DateField::kMillennium:
+      return Numeric(years / 1000);
     case DateField::kEpoch: {
       // A year is 365.25 days here, a month of the rest 30.
-      const std::int64_t quarter_days = 1461 * years + 120 * months + 4 * std::int64_t{interval.days};
-      return Numeric::from_parts(Int128{quarter_days} * 21600 * kMicrosPerSecond + interval.micros, 6);
+      const std::int64_t quarter_days =
+          1461 * years + 120 * months + 4 * std::int64_t{interval.days};
+      return Numeric::from_parts(Int128{quarter_days} * 21600 * kMicrosPerSecond + interval.micros,
+                                 6);
     }
-    default: return unsupported_unit(name, kOfInterval);
+    default:
+      return unsupported_unit(name, kOfInterval);
   }
 }
 
@@ -303,11 +397,13 @@ Result<Interval> truncate_interval(std::string_view name, const Interval& interv
   if (*field == DateField::kDay) return Interval{interval.months, interval.days, 0};
   if (const auto unit = month_unit(*field)) return Interval{interval.months / *unit * *unit, 0, 0};
   if (*field == DateField::kWeek) {
-    Error error = sql_error(sqlstate::kFeatureNotSupported, "unit \"week\" not supported for type interval");
+    Error error =
+        sql_error(sqlstate::kFeatureNotSupported, "unit \"week\" not supported for type interval");
     error.detail = "Months usually have fractional weeks.";
     return fail(std::move(error));
   }
-  return is_zone_field(*field) ? unsupported_unit(name, kOfInterval) : unknown_unit(name, kOfInterval);
+  return is_zone_field(*field) ? unsupported_unit(name, kOfInterval)
+                               : unknown_unit(name, kOfInterval);
 }
 
 }  // namespace freshet::repr

@@ -100,16 +100,19 @@ class Lexer {
     if (!joined && !name) return;
     set(DateToken::Kind::kDate);
     take_while([](char c) {
-      return is_digit(c) || is_letter(c) || c == '+' || c == '-' || c == '/' || c == '_' || c == '.' ||
-             c == ':';
+      return is_digit(c) || is_letter(c) || c == '+' || c == '-' || c == '/' || c == '_' ||
+             c == '.' || c == ':';
     });
   }
 
   static bool is_calendar_word(std::string_view word) {
     constexpr std::string_view kWords =
-        " ad am at bc pm on dow doy d h m s y jan feb mar apr may jun jul aug sep sept oct nov dec january february "
-        "march april june july august september october november december sun mon tue tues wed weds thu "
-        "thur thurs fri sat sunday monday tuesday wednesday thursday friday saturday infinity epoch now "
+        " ad am at bc pm on dow doy d h m s y jan feb mar apr may jun jul aug sep sept oct nov dec "
+        "january february "
+        "march april june july august september october november december sun mon tue tues wed "
+        "weds thu "
+        "thur thurs fri sat sunday monday tuesday wednesday thursday friday saturday infinity "
+        "epoch now "
         "today tomorrow yesterday allballs z utc gmt ";
     const std::string key = ' ' + std::string(word) + ' ';
     return kWords.find(key) != std::string_view::npos;
@@ -163,7 +166,8 @@ base::Unexpected datetime_error(DateTimeFault fault, std::string_view text, std:
     case DateTimeFault::kFieldOverflow:
       return field_overflow("date/time field value out of range: " + quoted);
     case DateTimeFault::kMonthDayOverflow: {
-      Error error = sql_error(sqlstate::kDatetimeFieldOverflow, "date/time field value out of range: " + quoted);
+      Error error = sql_error(sqlstate::kDatetimeFieldOverflow,
+                              "date/time field value out of range: " + quoted);
       error.hint = "Perhaps you need a different \"datestyle\" setting.";
       return fail(std::move(error));
     }

@@ -15,7 +15,12 @@ using Fault = DateTimeFault;
 using Kind = DateToken::Kind;
 
 enum Field : unsigned {
-  kYear = 1, kMonth = 2, kDay = 4, kDayOfYear = 8, kTimeOfDay = 16, kZone = 32,
+  kYear = 1,
+  kMonth = 2,
+  kDay = 4,
+  kDayOfYear = 8,
+  kTimeOfDay = 16,
+  kZone = 32,
   kDate = kYear | kMonth | kDay,
 };
 
@@ -35,7 +40,8 @@ int month_of(std::string_view word) {
 
 bool is_weekday(std::string_view word) {
   constexpr std::string_view kNames =
-      " sun sunday mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat "
+      " sun sunday mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri "
+      "friday sat "
       "saturday ";
   return kNames.find(' ' + std::string(word) + ' ') != std::string_view::npos;
 }
@@ -58,12 +64,14 @@ class Parser {
   [[nodiscard]] bool is_negative() const { return infinite_ < 0; }
   [[nodiscard]] std::int64_t days() const { return days_; }
   [[nodiscard]] std::int64_t time() const {
-    return hour_ * kMicrosPerHour + minute_ * kMicrosPerMinute + second_ * kMicrosPerSecond + micros_;
+    return hour_ * kMicrosPerHour + minute_ * kMicrosPerMinute + second_ * kMicrosPerSecond +
+           micros_;
   }
   /// Whole timestamps saturate; the caller checks the range.
   [[nodiscard]] std::int64_t timestamp() const {
     std::int64_t out;
-    if (__builtin_mul_overflow(days_, kMicrosPerDay, &out) || __builtin_add_overflow(out, time(), &out)) {
+    if (__builtin_mul_overflow(days_, kMicrosPerDay, &out) ||
+        __builtin_add_overflow(out, time(), &out)) {
       return INT64_MAX - 1;
     }
     return out;
@@ -83,12 +91,17 @@ class Parser {
   Fault token(std::size_t i) {
     const std::string& text = tokens_[i].text;
     switch (tokens_[i].kind) {
-      case Kind::kDate: return time_only_ ? date_token_of_time(text, i) : date_token(text);
-      case Kind::kTime: return prefix_ == 0 || prefix_ == 't' ? (prefix_ = 0, time_token(text)) : Fault::kSyntax;
-      case Kind::kSigned: return offset(text);
-      case Kind::kNumber: return number_token(text);
+      case Kind::kDate:
+        return time_only_ ? date_token_of_time(text, i) : date_token(text);
+      case Kind::kTime:
+        return prefix_ == 0 || prefix_ == 't' ? (prefix_ = 0, time_token(text)) : Fault::kSyntax;
+      case Kind::kSigned:
+        return offset(text);
+      case Kind::kNumber:
+        return number_token(text);
       case Kind::kWord:
-      case Kind::kSpecial: return word(text, i);
+      case Kind::kSpecial:
+        return word(text, i);
     }
     return Fault::kSyntax;
   }
@@ -121,7 +134,8 @@ class Parser {
   // Run together: 040506-08.
   Fault time_with_zone(const std::string& text) {
     const std::size_t mark = text.find_first_of("+-");
-    if (mark == std::string::npos || has(kTimeOfDay) || (prefix_ != 0 && prefix_ != 't')) return Fault::kSyntax;
+    if (mark == std::string::npos || has(kTimeOfDay) || (prefix_ != 0 && prefix_ != 't'))
+      return Fault::kSyntax;
     prefix_ = 0;
     const Fault fault = offset(text.substr(mark));
     return fault != Fault::kNone ? fault : concatenated(text.substr(0, mark));
@@ -161,6 +175,8 @@ class Parser {
       const Fault fault = number(part, text_month);
       if (fault != Fault::kNone) return fault;
       if ((seen_ & kDayOfYear) != 0 && parts.size() > 2) return Fault::kSyntax;
+      // A fourth number would be taken for a time.
+      if (has(kTimeOfDay)) return Fault::kSyntax;
     }
     return has(kDate) || has(kYear | kDayOfYear) ? Fault::kNone : Fault::kSyntax;
   }
@@ -230,9 +246,12 @@ class Parser {
       return Fault::kNone;
     }
     switch (known) {
-      case 0: return size >= 3 ? set_year(value, size) : set_month(value);
-      case kYear: return set_month(value);
-      case kMonth: return text_month && size >= 3 ? set_year(value, size) : set_day(value);
+      case 0:
+        return size >= 3 ? set_year(value, size) : set_month(value);
+      case kYear:
+        return set_month(value);
+      case kMonth:
+        return text_month && size >= 3 ? set_year(value, size) : set_day(value);
       case kYear | kMonth:
         if (text_month && size >= 3 && two_digits_) {
           // What was taken for the year was the day.
@@ -243,10 +262,14 @@ class Parser {
           return Fault::kNone;
         }
         return set_day(value);
-      case kDay: return set_month(value);
-      case kMonth | kDay: return set_year(value, size);
-      case kDate: return concatenated(text);
-      default: return Fault::kSyntax;
+      case kDay:
+        return set_month(value);
+      case kMonth | kDay:
+        return set_year(value, size);
+      case kDate:
+        return concatenated(text);
+      default:
+        return Fault::kSyntax;
     }
   }
 
@@ -276,8 +299,11 @@ class Parser {
       std::string_view rest = text.substr(point);
       if (!take_fraction(rest, fraction) || !rest.empty()) return Fault::kSyntax;
     }
-    if (!std::all_of(digits.begin(), digits.end(), is_digit) || digits.empty()) return Fault::kSyntax;
-    const auto two = [&](std::size_t at) { return (digits[at] - '0') * 10 + (digits[at + 1] - '0'); };
+    if (!std::all_of(digits.begin(), digits.end(), is_digit) || digits.empty())
+      return Fault::kSyntax;
+    const auto two = [&](std::size_t at) {
+      return (digits[at] - '0') * 10 + (digits[at + 1] - '0');
+    };
     const std::size_t size = digits.size();
     if (point == std::string_view::npos && !has(kDate) && size >= 6 && !time_only_) {
       std::string_view year = digits.substr(0, size - 4);
@@ -369,9 +395,12 @@ class Parser {
     if (text == "infinity") return infinity(1);
     if (text == "-infinity") return infinity(-1);
     if (text == "epoch") return epoch();
-    if (text == "now" || text == "today" || text == "tomorrow" || text == "yesterday") return Fault::kClock;
-    if (text == "allballs") return !is_whole_ && add(kTimeOfDay | kZone) ? Fault::kNone : Fault::kSyntax;
-    if (text == "am" || text == "pm") return half_day_ == 0 ? (half_day_ = text[0], Fault::kNone) : Fault::kSyntax;
+    if (text == "now" || text == "today" || text == "tomorrow" || text == "yesterday")
+      return Fault::kClock;
+    if (text == "allballs")
+      return !is_whole_ && add(kTimeOfDay | kZone) ? Fault::kNone : Fault::kSyntax;
+    if (text == "am" || text == "pm")
+      return half_day_ == 0 ? (half_day_ = text[0], Fault::kNone) : Fault::kSyntax;
     if (text == "bc" || text == "ad") return is_bc_ = text == "bc", Fault::kNone;
     if (text == "at" || text == "on" || is_weekday(text)) return Fault::kNone;
     if (const int month = month_of(text); month != 0) return text_month(month);
@@ -387,7 +416,8 @@ class Parser {
 
   Fault text_month(int month) {
     // "15 March 2020": what was taken for the month was the day.
-    const bool was_day = !has_text_month_ && has(kMonth) && !has(kDay) && month_ >= 1 && month_ <= 31;
+    const bool was_day =
+        !has_text_month_ && has(kMonth) && !has(kDay) && month_ >= 1 && month_ <= 31;
     has_text_month_ = true;
     if (was_day) {
       day_ = month_;
@@ -430,7 +460,8 @@ class Parser {
     if (time_only_ && !has(kTimeOfDay)) return Fault::kSyntax;
     // A zone with daylight saving time says nothing without a date.
     if (time_only_ && zone_ && !zone_->is_fixed() && !has(kDate)) return Fault::kSyntax;
-    if (has(kDate)) days_ = days_from_civil(year_, static_cast<int>(month_), static_cast<int>(day_));
+    if (has(kDate))
+      days_ = days_from_civil(year_, static_cast<int>(month_), static_cast<int>(day_));
     return Fault::kNone;
   }
 
@@ -456,7 +487,8 @@ class Parser {
     }
     if (has(kMonth) && (month_ < 1 || month_ > 12)) return Fault::kMonthDayOverflow;
     if (has(kDay) && (day_ < 1 || day_ > 31)) return Fault::kMonthDayOverflow;
-    if (has(kDate) && day_ > days_in_month(year_, static_cast<int>(month_))) return Fault::kFieldOverflow;
+    if (has(kDate) && day_ > days_in_month(year_, static_cast<int>(month_)))
+      return Fault::kFieldOverflow;
     return Fault::kNone;
   }
 
@@ -493,7 +525,8 @@ bool simple_date(std::string_view text, std::int64_t& days) {
     return false;
   }
   year += century * 100;
-  if (year < 1 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return false;
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+    return false;
   days = days_from_civil(year, month, day);
   return true;
 }
@@ -520,14 +553,16 @@ bool simple_timestamp(std::string_view text, std::int64_t& timestamp) {
   std::int64_t days;
   std::int64_t time = 0;
   if (!simple_date(text, days)) return false;
-  if (text.size() > 10 && ((text[10] != ' ' && text[10] != 'T') || !simple_time(text.substr(11), time))) {
+  if (text.size() > 10 &&
+      ((text[10] != ' ' && text[10] != 'T') || !simple_time(text.substr(11), time))) {
     return false;
   }
   timestamp = days * kMicrosPerDay + time;
   return true;
 }
 
-base::Unexpected refuse(const Parser& parser, Fault fault, std::string_view text, std::string_view type) {
+base::Unexpected refuse(const Parser& parser, Fault fault, std::string_view text,
+                        std::string_view type) {
   return datetime_error(fault, fault == Fault::kUnknownZone ? parser.bad_zone() : text, type);
 }
 
@@ -563,7 +598,8 @@ Result<std::int64_t> parse_timestamp(std::string_view text) {
   Parser parser(false);
   const Fault fault = parser.run(text);
   if (fault != Fault::kNone) return refuse(parser, fault, text, "timestamp");
-  if (parser.is_infinite()) return parser.is_negative() ? kTimestampNegativeInfinity : kTimestampInfinity;
+  if (parser.is_infinite())
+    return parser.is_negative() ? kTimestampNegativeInfinity : kTimestampInfinity;
   timestamp = parser.timestamp();
   if (!is_valid_timestamp(timestamp)) return out_of_range("timestamp", text);
   return timestamp;
@@ -575,7 +611,8 @@ Result<std::int64_t> parse_timestamptz(std::string_view text, const TimeZone& zo
   if (!simple_timestamp(text, local)) {
     const Fault fault = parser.run(text);
     if (fault != Fault::kNone) return refuse(parser, fault, text, "timestamp with time zone");
-    if (parser.is_infinite()) return parser.is_negative() ? kTimestampNegativeInfinity : kTimestampInfinity;
+    if (parser.is_infinite())
+      return parser.is_negative() ? kTimestampNegativeInfinity : kTimestampInfinity;
     local = parser.timestamp();
   }
   auto utc = (parser.zone() ? *parser.zone() : zone).to_utc(local);

@@ -28,7 +28,14 @@ bool tokenize_datetime(std::string_view text, std::vector<DateToken>& tokens);
 
 // Why a text was refused; the caller knows the text and the type.
 enum class DateTimeFault : std::uint8_t {
-  kNone, kSyntax, kFieldOverflow, kMonthDayOverflow, kIntervalOverflow, kZoneOverflow, kUnknownZone, kClock,
+  kNone,
+  kSyntax,
+  kFieldOverflow,
+  kMonthDayOverflow,
+  kIntervalOverflow,
+  kZoneOverflow,
+  kUnknownZone,
+  kClock,
 };
 base::Unexpected datetime_error(DateTimeFault fault, std::string_view text, std::string_view type);
 

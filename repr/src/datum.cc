@@ -62,11 +62,16 @@ Order compare_strings(const Datum& a, const Datum& b, TypeKind kind) {
 
 bool same_form(const Datum& a, const Datum& b, const SqlType& type) {
   switch (type.kind()) {
-    case TypeKind::kFloat4: return std::signbit(a.get<float>()) == std::signbit(b.get<float>());
-    case TypeKind::kFloat8: return std::signbit(a.get<double>()) == std::signbit(b.get<double>());
-    case TypeKind::kNumeric: return a.get<Numeric>().scale() == b.get<Numeric>().scale();
-    case TypeKind::kInterval: return a.get<Interval>() == b.get<Interval>();
-    case TypeKind::kBpchar: return a.get<std::string>().size() == b.get<std::string>().size();
+    case TypeKind::kFloat4:
+      return std::signbit(a.get<float>()) == std::signbit(b.get<float>());
+    case TypeKind::kFloat8:
+      return std::signbit(a.get<double>()) == std::signbit(b.get<double>());
+    case TypeKind::kNumeric:
+      return a.get<Numeric>().scale() == b.get<Numeric>().scale();
+    case TypeKind::kInterval:
+      return a.get<Interval>() == b.get<Interval>();
+    case TypeKind::kBpchar:
+      return a.get<std::string>().size() == b.get<std::string>().size();
     case TypeKind::kArray: {
       const ArrayValue& x = *a.get<ArrayPtr>();
       const ArrayValue& y = *b.get<ArrayPtr>();
@@ -75,7 +80,8 @@ bool same_form(const Datum& a, const Datum& b, const SqlType& type) {
       }
       return true;
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -90,17 +96,26 @@ bool is_nan(const Datum& datum, TypeKind kind) {
 Order compare(const Datum& a, const Datum& b, const SqlType& type) {
   if (a.is_null() || b.is_null()) return a.is_null() <=> b.is_null();
   switch (type.physical()) {
-    case PhysicalType::kBool: return compare_plain<bool>(a, b);
-    case PhysicalType::kInt16: return compare_plain<std::int16_t>(a, b);
-    case PhysicalType::kInt32: return compare_plain<std::int32_t>(a, b);
-    case PhysicalType::kInt64: return compare_plain<std::int64_t>(a, b);
-    case PhysicalType::kFloat: return compare_floats(a.get<float>(), b.get<float>());
-    case PhysicalType::kDouble: return compare_floats(a.get<double>(), b.get<double>());
-    case PhysicalType::kNumeric: return compare_plain<Numeric>(a, b);
+    case PhysicalType::kBool:
+      return compare_plain<bool>(a, b);
+    case PhysicalType::kInt16:
+      return compare_plain<std::int16_t>(a, b);
+    case PhysicalType::kInt32:
+      return compare_plain<std::int32_t>(a, b);
+    case PhysicalType::kInt64:
+      return compare_plain<std::int64_t>(a, b);
+    case PhysicalType::kFloat:
+      return compare_floats(a.get<float>(), b.get<float>());
+    case PhysicalType::kDouble:
+      return compare_floats(a.get<double>(), b.get<double>());
+    case PhysicalType::kNumeric:
+      return compare_plain<Numeric>(a, b);
     case PhysicalType::kInterval:
       return interval_span(a.get<Interval>()) <=> interval_span(b.get<Interval>());
-    case PhysicalType::kUuid: return compare_plain<Uuid>(a, b);
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kUuid:
+      return compare_plain<Uuid>(a, b);
+    case PhysicalType::kBytes:
+      break;
   }
   if (type.kind() == TypeKind::kArray) {
     return compare_arrays(*a.get<ArrayPtr>(), *b.get<ArrayPtr>(), type.element());

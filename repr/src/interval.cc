@@ -13,9 +13,7 @@ constexpr double kSecondsPerDay = 86400;
 
 bool fits_int32(double value) { return value >= INT32_MIN && value <= INT32_MAX; }
 
-bool fits_int64(double value) {
-  return value >= -0x1p63 && value < 0x1p63;
-}
+bool fits_int64(double value) { return value >= -0x1p63 && value < 0x1p63; }
 
 // To microseconds, as seconds: takes off what binary fractions add.
 double rounded_seconds(double value) { return std::rint(value * 1e6) / 1e6; }
@@ -71,7 +69,8 @@ Result<Interval> make_interval(const IntervalParts& p) {
   const double micros = std::rint(p.seconds * 1e6);
   if (!fits_int64(micros) || !add_to(out.months, std::int64_t{p.years} * 12 + p.months) ||
       !add_to(out.days, std::int64_t{p.weeks} * 7 + p.days) ||
-      !add_to(out.micros, p.hours * kMicrosPerHour) || !add_to(out.micros, p.minutes * kMicrosPerMinute) ||
+      !add_to(out.micros, p.hours * kMicrosPerHour) ||
+      !add_to(out.micros, p.minutes * kMicrosPerMinute) ||
       !add_to(out.micros, static_cast<std::int64_t>(micros))) {
     return interval_out_of_range();
   }
@@ -84,22 +83,34 @@ Result<Interval> apply_interval_typmod(const Interval& interval, std::int32_t ty
                          kMinute = 1 << 11;
   Interval out = interval;
   switch (const std::int32_t range = (typmod >> 16) & 0x7fff; range) {
-    case kYear: out = {interval.months / 12 * 12, 0, 0}; break;
+    case kYear:
+      out = {interval.months / 12 * 12, 0, 0};
+      break;
     case kMonth:
-    case kYear | kMonth: out = {interval.months, 0, 0}; break;
-    case kDay: out.micros = 0; break;
+    case kYear | kMonth:
+      out = {interval.months, 0, 0};
+      break;
+    case kDay:
+      out.micros = 0;
+      break;
     case kHour:
-    case kDay | kHour: out.micros = interval.micros / kMicrosPerHour * kMicrosPerHour; break;
+    case kDay | kHour:
+      out.micros = interval.micros / kMicrosPerHour * kMicrosPerHour;
+      break;
     case kMinute:
     case kHour | kMinute:
-    case kDay | kHour | kMinute: out.micros = interval.micros / kMicrosPerMinute * kMicrosPerMinute; break;
-    default: break;
+    case kDay | kHour | kMinute:
+      out.micros = interval.micros / kMicrosPerMinute * kMicrosPerMinute;
+      break;
+    default:
+      break;
   }
   const std::int32_t precision = typmod_precision(SqlType(TypeKind::kInterval, typmod));
   if (precision >= 0 && precision < 6) {
     std::int64_t unit = 1;
     for (int i = precision; i < 6; ++i) unit *= 10;
-    if (out.micros > INT64_MAX - unit || out.micros < -(INT64_MAX - unit)) return interval_out_of_range();
+    if (out.micros > INT64_MAX - unit || out.micros < -(INT64_MAX - unit))
+      return interval_out_of_range();
     out.micros = round_half_away(out.micros, unit);
   }
   return out;

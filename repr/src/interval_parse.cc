@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals as PostgreSQL reads them: "1 year 2 mons 04:05:06.5", "@ 1 day ago", "1-2", "P1Y2M3DT4H".
+// Intervals as PostgreSQL reads them: "1 year 2 mons 04:05:06.5", "@ 1 day ago", "1-2",
+// "P1Y2M3DT4H".
 #include <cmath>
 
 #include "datetime_errors.h"
@@ -18,22 +19,37 @@ class Sum {
  public:
   bool add(DateField unit, std::int64_t value, double fraction) {
     switch (unit) {
-      case DateField::kMicroseconds: return add_micros(value, 1, fraction);
-      case DateField::kMilliseconds: return add_micros(value, 1000, fraction);
-      case DateField::kSecond: return add_micros(value, kMicrosPerSecond, fraction);
-      case DateField::kMinute: return add_micros(value, kMicrosPerMinute, fraction);
-      case DateField::kHour: return add_micros(value, kMicrosPerHour, fraction);
-      case DateField::kDay: return add_days(value, 1) && add_micros(0, kMicrosPerDay, fraction);
-      case DateField::kWeek: return add_days(value, 7) && add_fraction_of_days(fraction * 7);
-      case DateField::kMonth: return add_months(value, 1) && add_fraction_of_days(fraction * 30);
-      case DateField::kYear: return add_years(value, 1, fraction);
-      case DateField::kDecade: return add_years(value, 10, fraction);
-      case DateField::kCentury: return add_years(value, 100, fraction);
-      case DateField::kMillennium: return add_years(value, 1000, fraction);
-      default: return false;
+      case DateField::kMicroseconds:
+        return add_micros(value, 1, fraction);
+      case DateField::kMilliseconds:
+        return add_micros(value, 1000, fraction);
+      case DateField::kSecond:
+        return add_micros(value, kMicrosPerSecond, fraction);
+      case DateField::kMinute:
+        return add_micros(value, kMicrosPerMinute, fraction);
+      case DateField::kHour:
+        return add_micros(value, kMicrosPerHour, fraction);
+      case DateField::kDay:
+        return add_days(value, 1) && add_micros(0, kMicrosPerDay, fraction);
+      case DateField::kWeek:
+        return add_days(value, 7) && add_fraction_of_days(fraction * 7);
+      case DateField::kMonth:
+        return add_months(value, 1) && add_fraction_of_days(fraction * 30);
+      case DateField::kYear:
+        return add_years(value, 1, fraction);
+      case DateField::kDecade:
+        return add_years(value, 10, fraction);
+      case DateField::kCentury:
+        return add_years(value, 100, fraction);
+      case DateField::kMillennium:
+        return add_years(value, 1000, fraction);
+      default:
+        return false;
     }
   }
-  bool add_months(std::int64_t value, std::int64_t factor) { return add_to(months_, value, factor); }
+  bool add_months(std::int64_t value, std::int64_t factor) {
+    return add_to(months_, value, factor);
+  }
   bool add_days(std::int64_t value, std::int64_t factor) { return add_to(days_, value, factor); }
   bool add_micros(std::int64_t value, std::int64_t unit, double fraction) {
     const double exact = fraction * static_cast<double>(unit);
@@ -41,7 +57,8 @@ class Sum {
     std::int64_t rounded = static_cast<std::int64_t>(exact);
     const double rest = exact - static_cast<double>(rounded);
     rounded += rest > 0.5 ? 1 : rest < -0.5 ? -1 : 0;
-    return !__builtin_mul_overflow(value, unit, &part) && !__builtin_add_overflow(micros_, part, &micros_) &&
+    return !__builtin_mul_overflow(value, unit, &part) &&
+           !__builtin_add_overflow(micros_, part, &micros_) &&
            !__builtin_add_overflow(micros_, rounded, &micros_);
   }
 
@@ -61,7 +78,8 @@ class Sum {
   // Kept in 64 bits; a sum that leaves 32 bits is an error in PostgreSQL at once.
   static bool add_to(std::int64_t& field, std::int64_t value, std::int64_t factor) {
     std::int64_t part;
-    if (__builtin_mul_overflow(value, factor, &part) || __builtin_add_overflow(field, part, &field)) {
+    if (__builtin_mul_overflow(value, factor, &part) ||
+        __builtin_add_overflow(field, part, &field)) {
       return false;
     }
     return field >= INT32_MIN && field <= INT32_MAX;
@@ -72,7 +90,8 @@ class Sum {
   }
   bool add_fraction_of_days(double days) {
     const double whole = std::trunc(days);
-    return add_days(static_cast<std::int64_t>(whole), 1) && add_micros(0, kMicrosPerDay, days - whole);
+    return add_days(static_cast<std::int64_t>(whole), 1) &&
+           add_micros(0, kMicrosPerDay, days - whole);
   }
 
   std::int64_t months_ = 0;
@@ -81,8 +100,8 @@ class Sum {
 };
 
 // hh:mm[:ss[.f]], or mm:ss.f; `range` of MINUTE TO SECOND reads hh:mm as that too.
-bool parse_clock(std::string_view text, std::int32_t range, std::int64_t (&parts)[3], double& fraction,
-                 bool& overflow) {
+bool parse_clock(std::string_view text, std::int32_t range, std::int64_t (&parts)[3],
+                 double& fraction, bool& overflow) {
   constexpr std::int32_t kMinuteToSecond = (1 << 11) | (1 << 12);
   parts[2] = 0;
   fraction = 0;
@@ -109,16 +128,22 @@ DateField default_unit(std::int32_t range) {
   constexpr std::int32_t kMonth = 1 << 1, kYear = 1 << 2, kDay = 1 << 3, kHour = 1 << 10,
                          kMinute = 1 << 11;
   switch (range) {
-    case kYear: return DateField::kYear;
+    case kYear:
+      return DateField::kYear;
     case kMonth:
-    case kYear | kMonth: return DateField::kMonth;
-    case kDay: return DateField::kDay;
+    case kYear | kMonth:
+      return DateField::kMonth;
+    case kDay:
+      return DateField::kDay;
     case kHour:
-    case kDay | kHour: return DateField::kHour;
+    case kDay | kHour:
+      return DateField::kHour;
     case kMinute:
     case kHour | kMinute:
-    case kDay | kHour | kMinute: return DateField::kMinute;
-    default: return DateField::kSecond;
+    case kDay | kHour | kMinute:
+      return DateField::kMinute;
+    default:
+      return DateField::kSecond;
   }
 }
 
@@ -147,16 +172,20 @@ class Parser {
 
   Fault token(const DateToken& token) {
     switch (token.kind) {
-      case Kind::kTime: return clock(token.text, false);
+      case Kind::kTime:
+        return clock(token.text, false);
       case Kind::kSigned:
         if (token.text.find(':') != std::string::npos) {
           return clock(std::string_view(token.text).substr(1), token.text.front() == '-');
         }
         return number(token.text);
       case Kind::kDate:
-      case Kind::kNumber: return number(token.text);
-      case Kind::kWord: return word(token.text);
-      case Kind::kSpecial: return Fault::kSyntax;
+      case Kind::kNumber:
+        return number(token.text);
+      case Kind::kWord:
+        return word(token.text);
+      case Kind::kSpecial:
+        return Fault::kSyntax;
     }
     return Fault::kSyntax;
   }
@@ -217,7 +246,8 @@ class Parser {
     if (months >= 12) return Fault::kFieldOverflow;
     if (!text.empty()) return Fault::kSyntax;
     const int sign = negative ? -1 : 1;
-    if (!sum_.add_months(sign * years, 12) || !sum_.add_months(sign * months, 1)) return Fault::kFieldOverflow;
+    if (!sum_.add_months(sign * years, 12) || !sum_.add_months(sign * months, 1))
+      return Fault::kFieldOverflow;
     unit_ = DateField::kMonth;
     has_unit_ = true;
     return see(1U << static_cast<unsigned>(DateField::kMonth));
@@ -283,12 +313,16 @@ Fault parse_iso(std::string_view text, Interval& out) {
     const char unit = text.empty() ? '\0' : text.front();
     std::optional<DateField> field;
     if (date_part) {
-      field = unit == 'Y' ? std::optional(DateField::kYear) : unit == 'M' ? std::optional(DateField::kMonth)
-              : unit == 'W' ? std::optional(DateField::kWeek) : unit == 'D' ? std::optional(DateField::kDay)
-                                                                          : std::nullopt;
+      field = unit == 'Y'   ? std::optional(DateField::kYear)
+              : unit == 'M' ? std::optional(DateField::kMonth)
+              : unit == 'W' ? std::optional(DateField::kWeek)
+              : unit == 'D' ? std::optional(DateField::kDay)
+                            : std::nullopt;
     } else {
-      field = unit == 'H' ? std::optional(DateField::kHour) : unit == 'M' ? std::optional(DateField::kMinute)
-              : unit == 'S' ? std::optional(DateField::kSecond) : std::nullopt;
+      field = unit == 'H'   ? std::optional(DateField::kHour)
+              : unit == 'M' ? std::optional(DateField::kMinute)
+              : unit == 'S' ? std::optional(DateField::kSecond)
+                            : std::nullopt;
     }
     if (!field) return Fault::kSyntax;
     text.remove_prefix(1);

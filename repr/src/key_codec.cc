@@ -33,10 +33,13 @@ bool get_bytea(Cursor& in, std::string& out) {
 Interval default_parts(Int128 span) {
   const Int128 whole_days = span / kMicrosPerDay;
   if (whole_days >= INT32_MIN && whole_days <= INT32_MAX) {
-    return {0, static_cast<std::int32_t>(whole_days), static_cast<std::int64_t>(span % kMicrosPerDay)};
+    return {0, static_cast<std::int32_t>(whole_days),
+            static_cast<std::int64_t>(span % kMicrosPerDay)};
   }
   const auto clamp = [](Int128 value) {
-    return static_cast<std::int32_t>(value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : value);
+    return static_cast<std::int32_t>(value < INT32_MIN   ? INT32_MIN
+                                     : value > INT32_MAX ? INT32_MAX
+                                                         : value);
   };
   const std::int32_t months = clamp(span / (30 * kMicrosPerDay));
   const std::int32_t days = clamp((span - Int128{months} * 30 * kMicrosPerDay) / kMicrosPerDay);
@@ -52,7 +55,8 @@ std::size_t put_interval(std::uint8_t* p, Int128 span) {
   const unsigned n = high != 0 ? 8 + significant_bytes(high)
                                : significant_bytes(static_cast<std::uint64_t>(folded));
   FRESHET_ASSERT(n <= 10, n);  // 2^31 months are less than 2^73 microseconds
-  *p = static_cast<std::uint8_t>(span < 0 ? kIntervalNegative10 + 10 - n : kIntervalPositive1 + n - 1);
+  *p = static_cast<std::uint8_t>(span < 0 ? kIntervalNegative10 + 10 - n
+                                          : kIntervalPositive1 + n - 1);
   for (unsigned i = 0; i < n; ++i) {
     p[1 + i] = static_cast<std::uint8_t>(static_cast<UInt128>(span) >> (8 * (n - 1 - i)));
   }
@@ -72,7 +76,8 @@ bool get_interval(Cursor& in, Int128& span) {
 }
 
 bool interval_of_span(Int128 span, std::int64_t months, std::int64_t days, Interval& out) {
-  if (months < INT32_MIN || months > INT32_MAX || days < INT32_MIN || days > INT32_MAX) return false;
+  if (months < INT32_MIN || months > INT32_MAX || days < INT32_MIN || days > INT32_MAX)
+    return false;
   const Int128 micros = span - static_cast<Int128>(months * 30 + days) * kMicrosPerDay;
   if (micros < INT64_MIN || micros > INT64_MAX) return false;
   out = {static_cast<std::int32_t>(months), static_cast<std::int32_t>(days),

@@ -46,7 +46,8 @@ inline constexpr std::uint8_t kIntervalPositive1 = 0x9B;  // up to ten bytes at 
 inline constexpr std::uint8_t kArray = 0xB0;
 inline constexpr std::uint8_t kNull = 0xFF;
 
-// Room that any value but text, bytea, arrays and long numerics needs, with the overrun of wide stores.
+// Room that any value but text, bytea, arrays and long numerics needs, with the overrun of wide
+// stores.
 inline constexpr std::size_t kFixedRoom = 48;
 inline constexpr std::size_t kMaxDimensions = 6;
 
@@ -133,7 +134,8 @@ inline std::uint64_t load_payload(const Cursor& in, unsigned n) {
 inline bool get_int(Cursor& in, std::int64_t& value) {
   const std::uint8_t tag = *in.at;
   const unsigned n = kIntTables.size[tag];
-  if (n > 8 || n >= in.left()) [[unlikely]] return false;
+  if (n > 8 || n >= in.left()) [[unlikely]]
+    return false;
   const std::uint64_t payload = load_payload(in, n);
   value = static_cast<std::int64_t>(payload + static_cast<std::uint64_t>(kIntTables.base[tag]));
   in.at += 1 + n;
@@ -224,7 +226,8 @@ inline bool get_uuid(Cursor& in, Uuid& value) {
 
 // --- Intervals -----------------------------------------------------------------------------------
 
-// The parts that need no form: no months, whole days and the rest; months only if the days do not fit.
+// The parts that need no form: no months, whole days and the rest; months only if the days do not
+// fit.
 Interval default_parts(Int128 span);
 std::size_t put_interval(std::uint8_t* p, Int128 span);
 bool get_interval(Cursor& in, Int128& span);
@@ -233,8 +236,8 @@ bool interval_of_span(Int128 span, std::int64_t months, std::int64_t days, Inter
 
 // --- Numerics ------------------------------------------------------------------------------------
 
-// The whole part as an integer (rounded down), then the fraction in pairs of digits. `zeros`, the form, is
-// how many zeros end the shown fraction. Returns 0 if the value needs the slow path.
+// The whole part as an integer (rounded down), then the fraction in pairs of digits. `zeros`, the
+// form, is how many zeros end the shown fraction. Returns 0 if the value needs the slow path.
 std::size_t put_numeric(std::uint8_t* p, const Numeric& value, std::uint32_t& zeros);
 void append_numeric_slow(std::string& out, const Numeric& value, std::uint32_t& zeros);
 bool get_numeric(Cursor& in, Numeric& value);
@@ -243,7 +246,8 @@ bool add_zeros(Numeric& value, std::uint64_t zeros);
 
 // --- Any value -----------------------------------------------------------------------------------
 
-/// Moves behind one value, whatever its type. False if the bytes end before it does, or make no sense.
+/// Moves behind one value, whatever its type. False if the bytes end before it does, or make no
+/// sense.
 bool skip(Cursor& in);
 bool skip_slow(Cursor& in, unsigned depth);
 
@@ -292,7 +296,8 @@ inline bool skip(Cursor& in) {
   return true;
 }
 
-// --- Datums (row_datum.cc) -------------------------------------------------------------------------
+// --- Datums (row_datum.cc)
+// -------------------------------------------------------------------------
 
 void append_key(std::string& out, const Datum& datum, const SqlType& type);
 /// NULL and types without forms have the default form.

@@ -7,7 +7,8 @@ namespace {
 
 using Access = NumericAccess;
 
-// Pairs of fraction digits, the last not zero: byte 2p + 2 if more follow, 2p + 1 if not; 0 for none.
+// Pairs of fraction digits, the last not zero: byte 2p + 2 if more follow, 2p + 1 if not; 0 for
+// none.
 std::size_t put_fraction(std::uint8_t* p, UInt128 fraction, int scale, std::uint32_t& zeros) {
   if (fraction == 0) {
     zeros = static_cast<std::uint32_t>(scale);
@@ -23,7 +24,8 @@ std::size_t put_fraction(std::uint8_t* p, UInt128 fraction, int scale, std::uint
   std::array<std::uint8_t, 20> pairs;
   const auto count = static_cast<std::size_t>(scale / 2);
   std::size_t i = count;
-  for (; fraction > UINT64_MAX; fraction /= 100) pairs[--i] = static_cast<std::uint8_t>(fraction % 100);
+  for (; fraction > UINT64_MAX; fraction /= 100)
+    pairs[--i] = static_cast<std::uint8_t>(fraction % 100);
   auto low = static_cast<std::uint64_t>(fraction);
   for (; i > 0; low /= 100) pairs[--i] = static_cast<std::uint8_t>(low % 100);
   std::size_t last = count - 1;
@@ -97,7 +99,8 @@ void append_big_whole(std::string& out, const BigInt& whole) {
     for (char& byte : bytes) byte = static_cast<char>(~byte);
   }
   if (n <= 8) {
-    out.push_back(static_cast<char>(negative ? kNumericNegative8 + 8 - n : kNumericPositive1 + n - 1));
+    out.push_back(
+        static_cast<char>(negative ? kNumericNegative8 + 8 - n : kNumericPositive1 + n - 1));
   } else {
     const std::size_t size = negative ? 0xFFFF - n : n;
     out.push_back(static_cast<char>(negative ? kNumericNegativeBig : kNumericPositiveBig));
@@ -161,10 +164,14 @@ std::size_t put_numeric(std::uint8_t* p, const Numeric& value, std::uint32_t& ze
   if (!Access::is_small(value)) {
     zeros = 0;
     switch (Access::kind(value)) {
-      case Access::Kind::kNaN: return *p = kNumericNaN, 1;
-      case Access::Kind::kInfinity: return *p = kNumericInfinity, 1;
-      case Access::Kind::kNegativeInfinity: return *p = kNumericNegativeInfinity, 1;
-      default: return 0;
+      case Access::Kind::kNaN:
+        return *p = kNumericNaN, 1;
+      case Access::Kind::kInfinity:
+        return *p = kNumericInfinity, 1;
+      case Access::Kind::kNegativeInfinity:
+        return *p = kNumericNegativeInfinity, 1;
+      default:
+        return 0;
     }
   }
   const int scale = value.scale();
@@ -219,7 +226,8 @@ bool get_numeric(Cursor& in, Numeric& value) {
   if (n + 1 >= in.left()) return false;
   Cursor at = in;
   const std::uint64_t payload = load_payload(in, n);
-  const Int128 base = tag == kNumericNegative8 ? -(Int128{1} << 64) : Int128{kNumericTables.base[tag]};
+  const Int128 base =
+      tag == kNumericNegative8 ? -(Int128{1} << 64) : Int128{kNumericTables.base[tag]};
   at.at += 1 + n;
   std::uint64_t fraction = 0;
   int digits = 0;
@@ -243,14 +251,16 @@ bool get_numeric(Cursor& in, Numeric& value) {
   if (n <= 5 && digits <= 6 && Access::is_small(value)) [[likely]] {
     // Forty bits times a million: nothing overflows.
     const auto whole = static_cast<std::int64_t>(payload) + kNumericTables.base[tag];
-    const auto small_unit = static_cast<std::int64_t>(kPowersOfTen[static_cast<std::size_t>(digits)]);
+    const auto small_unit =
+        static_cast<std::int64_t>(kPowersOfTen[static_cast<std::size_t>(digits)]);
     Access::set(value, whole * small_unit + static_cast<std::int64_t>(fraction), digits);
     in.at = at.at;
     return true;
   }
   Int128 coefficient;
   const Int128 unit = kPowersOfTen[static_cast<std::size_t>(digits)];
-  if (__builtin_mul_overflow(static_cast<Int128>(payload) + base, unit, &coefficient)) return get_numeric_slow(in, value);
+  if (__builtin_mul_overflow(static_cast<Int128>(payload) + base, unit, &coefficient))
+    return get_numeric_slow(in, value);
   if (__builtin_add_overflow(coefficient, static_cast<Int128>(fraction), &coefficient) ||
       coefficient < -kInt128Max) {
     return get_numeric_slow(in, value);
@@ -261,7 +271,8 @@ bool get_numeric(Cursor& in, Numeric& value) {
 }
 
 bool add_zeros(Numeric& value, std::uint64_t zeros) {
-  if (!value.is_finite() || zeros > static_cast<std::uint64_t>(kMaxScale - value.scale())) return false;
+  if (!value.is_finite() || zeros > static_cast<std::uint64_t>(kMaxScale - value.scale()))
+    return false;
   const int scale = value.scale() + static_cast<int>(zeros);
   Int128 coefficient;
   if (Access::is_small(value) && zeros < kPowersOfTen.size() &&

@@ -121,7 +121,9 @@ Numeric at_scale(const Numeric& n, int scale, Rounding how) {
       const int drop = n.scale() - scale;
       if (drop >= static_cast<int>(kPowersOfTen.size())) {
         // Nothing is left, unless a fraction is rounded up to the next unit.
-        out = how == Rounding::kCeil && value > 0 ? 1 : how == Rounding::kFloor && value < 0 ? -1 : 0;
+        out = how == Rounding::kCeil && value > 0    ? 1
+              : how == Rounding::kFloor && value < 0 ? -1
+                                                     : 0;
       } else {
         out = round_small(value, kPowersOfTen[static_cast<std::size_t>(drop)], how);
       }
@@ -154,9 +156,12 @@ Numeric Numeric::infinity(bool negative) {
 
 bool Numeric::is_negative() const {
   switch (kind_) {
-    case Kind::kSmall: return high_ < 0;
-    case Kind::kBig: return Access::big(*this) < 0;
-    default: return kind_ == Kind::kNegativeInfinity;
+    case Kind::kSmall:
+      return high_ < 0;
+    case Kind::kBig:
+      return Access::big(*this) < 0;
+    default:
+      return kind_ == Kind::kNegativeInfinity;
   }
 }
 
@@ -231,10 +236,14 @@ Result<Numeric> Numeric::remainder(const Numeric& other) const {
 
 Numeric Numeric::negate() const {
   switch (kind_) {
-    case Kind::kSmall: return Access::make(-small(), scale_);
-    case Kind::kBig: return Access::make(BigInt(-Access::big(*this)), scale_);
-    case Kind::kNaN: return *this;
-    default: return infinity(kind_ == Kind::kInfinity);
+    case Kind::kSmall:
+      return Access::make(-small(), scale_);
+    case Kind::kBig:
+      return Access::make(BigInt(-Access::big(*this)), scale_);
+    case Kind::kNaN:
+      return *this;
+    default:
+      return infinity(kind_ == Kind::kInfinity);
   }
 }
 
@@ -273,7 +282,8 @@ Result<std::int64_t> Numeric::to_int64() const {
     return fail(sqlstate::kNumericValueOutOfRange, "bigint out of range");
   };
   if (is_nan()) return fail(sqlstate::kFeatureNotSupported, "cannot convert NaN to bigint");
-  if (is_infinite()) return fail(sqlstate::kFeatureNotSupported, "cannot convert infinity to bigint");
+  if (is_infinite())
+    return fail(sqlstate::kFeatureNotSupported, "cannot convert infinity to bigint");
   const Numeric whole = at_scale(*this, 0, Rounding::kHalfAway);
   if (whole.kind_ != Kind::kSmall) return out_of_range();
   const Int128 value = whole.small();
@@ -307,8 +317,10 @@ Result<Numeric> Numeric::apply_typmod(std::int32_t typmod) const {
 std::strong_ordering operator<=>(const Numeric& a, const Numeric& b) {
   Int128 x;
   Int128 y;
-  if (align(a, b, x, y)) return x < y ? std::strong_ordering::less
-                              : x > y ? std::strong_ordering::greater : std::strong_ordering::equal;
+  if (align(a, b, x, y))
+    return x < y   ? std::strong_ordering::less
+           : x > y ? std::strong_ordering::greater
+                   : std::strong_ordering::equal;
   if (!a.is_finite() || !b.is_finite()) return rank(a) <=> rank(b);
   if (const int s = sign(a), t = sign(b); s != t) return s <=> t;
   const BigPair pair = align_big(a, b);

@@ -76,7 +76,8 @@ void Numeric::release() {
 int decimal_digits(UInt128 value) {
   if (value == 0) return 0;
   const int estimate = (bit_length(value) * 1233) >> 12;
-  return estimate + (value >= static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(estimate)]));
+  return estimate +
+         (value >= static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(estimate)]));
 }
 
 int decimal_digits(const BigInt& value) {
@@ -139,9 +140,10 @@ Leading leading(const Numeric& n) {
     const int exponent = digits - 1 - n.scale();
     const int weight = floor_div4(exponent);
     const int wanted = exponent - 4 * weight + 1;
-    const UInt128 digit = wanted <= digits
-        ? size / static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(digits - wanted)])
-        : size * static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(wanted - digits)]);
+    const UInt128 digit =
+        wanted <= digits
+            ? size / static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(digits - wanted)])
+            : size * static_cast<UInt128>(kPowersOfTen[static_cast<std::size_t>(wanted - digits)]);
     return {weight, static_cast<int>(digit)};
   }
   const BigInt size = abs(NumericAccess::big(n));

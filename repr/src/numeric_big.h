@@ -84,7 +84,8 @@ BigInt rescale(const BigInt& coefficient, int from_scale, int to_scale);
 Result<Numeric> checked(const BigInt& coefficient, int scale);
 base::Unexpected numeric_overflow();
 
-/// What PostgreSQL's scale rules look at: the power of 10000 of the first base-10000 digit, and that digit.
+/// What PostgreSQL's scale rules look at: the power of 10000 of the first base-10000 digit, and
+/// that digit.
 struct Leading {
   int weight = 0;
   int digit = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Square root, exponential, logarithm and power: PostgreSQL's result scales, computed in binary fixed point
-// with guard bits and rounded once.
+// Square root, exponential, logarithm and power: PostgreSQL's result scales, computed in binary
+// fixed point with guard bits and rounded once.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,9 @@ constexpr int kMaxResultScale = 2000;
 base::Unexpected bad_power(const char* message) {
   return fail(sqlstate::kInvalidArgumentForPower, message);
 }
-base::Unexpected bad_log(const char* message) { return fail(sqlstate::kInvalidArgumentForLog, message); }
+base::Unexpected bad_log(const char* message) {
+  return fail(sqlstate::kInvalidArgumentForLog, message);
+}
 
 int display_scale(int wanted, std::initializer_list<int> operands) {
   for (const int scale : operands) wanted = std::max(wanted, scale);
@@ -63,7 +65,8 @@ BigInt atanh_inverse(int n, int bits) {
 }
 
 BigInt ln2_fixed(int bits) {
-  return 18 * atanh_inverse(26, bits) - 2 * atanh_inverse(4801, bits) + 8 * atanh_inverse(8749, bits);
+  return 18 * atanh_inverse(26, bits) - 2 * atanh_inverse(4801, bits) +
+         8 * atanh_inverse(8749, bits);
 }
 
 int guard_bits(int bits) { return 48 + static_cast<int>(std::sqrt(static_cast<double>(bits))); }
@@ -187,7 +190,8 @@ Floating integer_power(BigInt base, std::uint64_t exponent, int limit) {
   return result;
 }
 
-// base^exponent for |base| > 0 at `scale`; `digits` is the number of significant digits of the result.
+// base^exponent for |base| > 0 at `scale`; `digits` is the number of significant digits of the
+// result.
 Result<Numeric> power_by_squaring(const Numeric& base, int exponent, int scale, int digits) {
   const BigParts parts = Access::parts(base);
   const auto count = static_cast<std::uint64_t>(std::abs(static_cast<std::int64_t>(exponent)));
@@ -254,7 +258,8 @@ Result<Numeric> power_real(const Numeric& base, const Numeric& exponent) {
                                   {base.scale(), exponent.scale()});
   // Enough bits after the point that the exponent times ln keeps its own.
   const int bits = bits_for_digits(scale + std::max(0, static_cast<int>(value)) + 12);
-  const int exponent_bits = e.coefficient.is_zero() ? 0 : static_cast<int>(msb(abs(e.coefficient))) + 1;
+  const int exponent_bits =
+      e.coefficient.is_zero() ? 0 : static_cast<int>(msb(abs(e.coefficient))) + 1;
   const BigInt ln = ln_fixed(size, bits + exponent_bits);
   const BigInt product = shift(ln * e.coefficient / power_of_ten(e.scale), -exponent_bits);
   Numeric result = FRESHET_TRY(from_fixed(exp_fixed(product, bits), bits, scale));
@@ -305,14 +310,16 @@ Result<Numeric> Numeric::exp() const {
   if (is_nan()) return *this;
   if (is_infinite()) return is_negative() ? Numeric() : *this;
   double value = to_double_clamped(*this) * kLog10OfE;
-  value = std::clamp(value, -static_cast<double>(kMaxResultScale), static_cast<double>(kMaxResultScale));
+  value = std::clamp(value, -static_cast<double>(kMaxResultScale),
+                     static_cast<double>(kMaxResultScale));
   const int scale = display_scale(kMinSignificantDigits - static_cast<int>(value), {scale_});
   const double real = to_double_clamped(*this);
   if (std::abs(real) >= kMaxResultScale * 3) {
     if (real > 0) return numeric_overflow();
     return Numeric().round(scale);
   }
-  const int bits = bits_for_digits(scale + 10) + (real > 0 ? static_cast<int>(real * 1.4427) + 1 : 0);
+  const int bits =
+      bits_for_digits(scale + 10) + (real > 0 ? static_cast<int>(real * 1.4427) + 1 : 0);
   return from_fixed(exp_fixed(to_fixed(*this, bits), bits), bits, scale);
 }
 

@@ -128,7 +128,8 @@ std::string digits_of(const Numeric& n) {
 }
 
 base::Unexpected bad_binary(const char* what) {
-  return fail(sqlstate::kInvalidBinaryRepresentation, std::string("invalid ") + what + " in external \"numeric\" value");
+  return fail(sqlstate::kInvalidBinaryRepresentation,
+              std::string("invalid ") + what + " in external \"numeric\" value");
 }
 
 constexpr std::uint16_t kSignNegative = 0x4000, kSignNaN = 0xC000, kSignInfinity = 0xD000,
@@ -162,10 +163,14 @@ Result<Numeric> Numeric::parse(std::string_view text) {
 
 std::string Numeric::to_string() const {
   switch (kind_) {
-    case Kind::kNaN: return "NaN";
-    case Kind::kInfinity: return "Infinity";
-    case Kind::kNegativeInfinity: return "-Infinity";
-    default: break;
+    case Kind::kNaN:
+      return "NaN";
+    case Kind::kInfinity:
+      return "Infinity";
+    case Kind::kNegativeInfinity:
+      return "-Infinity";
+    default:
+      break;
   }
   std::string digits = digits_of(*this);
   const auto scale = static_cast<std::size_t>(scale_);
@@ -233,7 +238,8 @@ std::string Numeric::to_binary() const {
   std::size_t last = digits.size();
   while (first < last && digits.compare(first, 4, "0000") == 0) first += 4;
   while (last > first && digits.compare(last - 4, 4, "0000") == 0) last -= 4;
-  const int weight = first == last ? 0 : static_cast<int>(whole / 4) - 1 - static_cast<int>(first / 4);
+  const int weight =
+      first == last ? 0 : static_cast<int>(whole / 4) - 1 - static_cast<int>(first / 4);
   put16(out, static_cast<int>((last - first) / 4));
   put16(out, weight);
   put16(out, is_negative() ? kSignNegative : 0);

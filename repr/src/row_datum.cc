@@ -13,9 +13,12 @@ using ArrayPtr = std::shared_ptr<const ArrayValue>;
 
 std::int64_t integer(const Datum& datum, PhysicalType physical) {
   switch (physical) {
-    case PhysicalType::kInt16: return datum.get<std::int16_t>();
-    case PhysicalType::kInt32: return datum.get<std::int32_t>();
-    default: return datum.get<std::int64_t>();
+    case PhysicalType::kInt16:
+      return datum.get<std::int16_t>();
+    case PhysicalType::kInt32:
+      return datum.get<std::int32_t>();
+    default:
+      return datum.get<std::int64_t>();
   }
 }
 
@@ -147,7 +150,8 @@ bool get_interval_form(Cursor& in, Datum& datum) {
   if (!get_varint(in, months) || !get_varint(in, days)) return false;
   if (datum.is_null()) return true;
   Interval parts;
-  if (!interval_of_span(interval_span(datum.get<Interval>()), unzigzag(months), unzigzag(days), parts)) {
+  if (!interval_of_span(interval_span(datum.get<Interval>()), unzigzag(months), unzigzag(days),
+                        parts)) {
     return false;
   }
   datum = Datum(parts);
@@ -188,7 +192,8 @@ bool apply_form(std::uint64_t form, TypeKind kind, Datum& datum) {
       if (form > kMaxBlanks) return false;
       datum = Datum(datum.get<std::string>() + std::string(form, ' '));
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -201,50 +206,65 @@ void append_key(std::string& out, const Datum& datum, const SqlType& type) {
       return out.push_back(static_cast<char>(datum.get<bool>() ? kTrue : kFalse));
     case PhysicalType::kInt16:
     case PhysicalType::kInt32:
-    case PhysicalType::kInt64: return put(out, put_int, integer(datum, type.physical()));
-    case PhysicalType::kFloat: return put<float>(out, put_float, datum.get<float>());
-    case PhysicalType::kDouble: return put<double>(out, put_float, datum.get<double>());
-    case PhysicalType::kNumeric: append_numeric(out, datum.get<Numeric>()); return;
+    case PhysicalType::kInt64:
+      return put(out, put_int, integer(datum, type.physical()));
+    case PhysicalType::kFloat:
+      return put<float>(out, put_float, datum.get<float>());
+    case PhysicalType::kDouble:
+      return put<double>(out, put_float, datum.get<double>());
+    case PhysicalType::kNumeric:
+      append_numeric(out, datum.get<Numeric>());
+      return;
     case PhysicalType::kInterval:
       return put(out, put_interval, interval_span(datum.get<Interval>()));
-    case PhysicalType::kUuid: return put<const Uuid&>(out, put_uuid, datum.get<Uuid>());
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kUuid:
+      return put<const Uuid&>(out, put_uuid, datum.get<Uuid>());
+    case PhysicalType::kBytes:
+      break;
   }
   switch (type.kind()) {
-    case TypeKind::kArray: return append_array_key(out, *datum.get<ArrayPtr>(), type.element());
+    case TypeKind::kArray:
+      return append_array_key(out, *datum.get<ArrayPtr>(), type.element());
     case TypeKind::kBytea:
       out.push_back(static_cast<char>(kBytea));
       append_escaped(out, datum.get<std::string>());
       return out.push_back(0);
     case TypeKind::kBpchar:
       return append_text(out, without_trailing_blanks(datum.get<std::string>()));
-    default: return append_text(out, datum.get<std::string>());
+    default:
+      return append_text(out, datum.get<std::string>());
   }
 }
 
 bool has_default_form(const Datum& datum, const SqlType& type) {
   if (datum.is_null()) return true;
   switch (type.kind()) {
-    case TypeKind::kNumeric: return numeric_zeros(datum.get<Numeric>()) == 0;
+    case TypeKind::kNumeric:
+      return numeric_zeros(datum.get<Numeric>()) == 0;
     case TypeKind::kFloat4:
       return std::bit_cast<std::uint32_t>(datum.get<float>()) != 0x80000000U;
     case TypeKind::kFloat8:
       return std::bit_cast<std::uint64_t>(datum.get<double>()) != std::uint64_t{1} << 63;
-    case TypeKind::kBpchar: return blanks(datum.get<std::string>()) == 0;
+    case TypeKind::kBpchar:
+      return blanks(datum.get<std::string>()) == 0;
     case TypeKind::kInterval: {
       const auto& interval = datum.get<Interval>();
       return interval == default_parts(interval_span(interval));
     }
-    case TypeKind::kArray: return forms_needed(*datum.get<ArrayPtr>(), type.element()) == 0;
-    default: return true;
+    case TypeKind::kArray:
+      return forms_needed(*datum.get<ArrayPtr>(), type.element()) == 0;
+    default:
+      return true;
   }
 }
 
 void append_form(std::string& out, const Datum& datum, const SqlType& type) {
   if (has_default_form(datum, type)) return out.push_back(0);
   switch (type.kind()) {
-    case TypeKind::kNumeric: return append_varint(out, numeric_zeros(datum.get<Numeric>()));
-    case TypeKind::kBpchar: return append_varint(out, blanks(datum.get<std::string>()));
+    case TypeKind::kNumeric:
+      return append_varint(out, numeric_zeros(datum.get<Numeric>()));
+    case TypeKind::kBpchar:
+      return append_varint(out, blanks(datum.get<std::string>()));
     case TypeKind::kInterval: {
       const auto& interval = datum.get<Interval>();
       out.push_back(1);
@@ -258,7 +278,8 @@ void append_form(std::string& out, const Datum& datum, const SqlType& type) {
       for (std::size_t i = 0; i < count; ++i) append_form(out, array.elements[i], type.element());
       return;
     }
-    default: return out.push_back(1);  // negative zero
+    default:
+      return out.push_back(1);  // negative zero
   }
 }
 
@@ -270,16 +291,26 @@ bool get_key(Cursor& in, const SqlType& type, Datum& datum) {
     return true;
   }
   switch (type.physical()) {
-    case PhysicalType::kBool: return get_bool(in, datum);
-    case PhysicalType::kInt16: return get_integer<std::int16_t>(in, datum);
-    case PhysicalType::kInt32: return get_integer<std::int32_t>(in, datum);
-    case PhysicalType::kInt64: return get_integer<std::int64_t>(in, datum);
-    case PhysicalType::kFloat: return get_plain<float>(in, datum, get_float);
-    case PhysicalType::kDouble: return get_plain<double>(in, datum, get_float);
-    case PhysicalType::kNumeric: return get_plain<Numeric>(in, datum, get_numeric);
-    case PhysicalType::kInterval: return get_interval_datum(in, datum);
-    case PhysicalType::kUuid: return get_plain<Uuid>(in, datum, get_uuid);
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kBool:
+      return get_bool(in, datum);
+    case PhysicalType::kInt16:
+      return get_integer<std::int16_t>(in, datum);
+    case PhysicalType::kInt32:
+      return get_integer<std::int32_t>(in, datum);
+    case PhysicalType::kInt64:
+      return get_integer<std::int64_t>(in, datum);
+    case PhysicalType::kFloat:
+      return get_plain<float>(in, datum, get_float);
+    case PhysicalType::kDouble:
+      return get_plain<double>(in, datum, get_float);
+    case PhysicalType::kNumeric:
+      return get_plain<Numeric>(in, datum, get_numeric);
+    case PhysicalType::kInterval:
+      return get_interval_datum(in, datum);
+    case PhysicalType::kUuid:
+      return get_plain<Uuid>(in, datum, get_uuid);
+    case PhysicalType::kBytes:
+      break;
   }
   if (type.kind() == TypeKind::kBytea) return get_plain<std::string>(in, datum, get_bytea);
   if (type.kind() != TypeKind::kArray) return get_string(in, datum);
@@ -313,7 +344,9 @@ bool skip_form(Cursor& in, const SqlType& type) {
 
 namespace {
 
-base::Unexpected corrupt_row() { return fail(ErrorCode::kCorrupt, "row bytes do not fit their types"); }
+base::Unexpected corrupt_row() {
+  return fail(ErrorCode::kCorrupt, "row bytes do not fit their types");
+}
 
 }  // namespace
 

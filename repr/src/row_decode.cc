@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows to columns. `RowDecoder` keeps one step for each column of the row: what to read, and the vector that
-// the value goes to, if it is wanted.
+// Rows to columns. `RowDecoder` keeps one step for each column of the row: what to read, and the
+// vector that the value goes to, if it is wanted.
 #include <freshet/repr/row.h>
 
 #include "key_codec.h"
@@ -62,7 +62,8 @@ bool read_bytes(Cursor& in, const Step& step) {
       const auto* begin = reinterpret_cast<const char*>(in.at);
       Datum ignored;
       if (!key::get_key(in, *step.type, ignored)) return false;
-      out.push_back({begin, static_cast<std::size_t>(reinterpret_cast<const char*>(in.at) - begin)});
+      out.push_back(
+          {begin, static_cast<std::size_t>(reinterpret_cast<const char*>(in.at) - begin)});
       return true;
     }
     default: {
@@ -77,16 +78,26 @@ bool read_bytes(Cursor& in, const Step& step) {
 // Reads the value under the cursor, which is not NULL.
 inline bool read_value(Cursor& in, const Step& step) {
   switch (step.physical) {
-    case PhysicalType::kBool: return read_bool(in, step);
-    case PhysicalType::kInt16: return read_integer<std::int16_t>(in, step);
-    case PhysicalType::kInt32: return read_integer<std::int32_t>(in, step);
-    case PhysicalType::kInt64: return read_integer<std::int64_t>(in, step);
-    case PhysicalType::kFloat: return read_float<float>(in, step);
-    case PhysicalType::kDouble: return read_float<double>(in, step);
-    case PhysicalType::kNumeric: return read_numeric(in, step);
-    case PhysicalType::kInterval: return read_interval(in, step);
-    case PhysicalType::kUuid: return key::get_uuid(in, target<Uuid>(step).emplace_back());
-    case PhysicalType::kBytes: return read_bytes(in, step);
+    case PhysicalType::kBool:
+      return read_bool(in, step);
+    case PhysicalType::kInt16:
+      return read_integer<std::int16_t>(in, step);
+    case PhysicalType::kInt32:
+      return read_integer<std::int32_t>(in, step);
+    case PhysicalType::kInt64:
+      return read_integer<std::int64_t>(in, step);
+    case PhysicalType::kFloat:
+      return read_float<float>(in, step);
+    case PhysicalType::kDouble:
+      return read_float<double>(in, step);
+    case PhysicalType::kNumeric:
+      return read_numeric(in, step);
+    case PhysicalType::kInterval:
+      return read_interval(in, step);
+    case PhysicalType::kUuid:
+      return key::get_uuid(in, target<Uuid>(step).emplace_back());
+    case PhysicalType::kBytes:
+      return read_bytes(in, step);
   }
   return false;
 }
@@ -97,7 +108,8 @@ bool apply_interval_form(Cursor& in, Interval& value) {
   std::uint64_t months;
   std::uint64_t days;
   if (!key::get_varint(in, months) || !key::get_varint(in, days)) return false;
-  return key::interval_of_span(interval_span(value), key::unzigzag(months), key::unzigzag(days), value);
+  return key::interval_of_span(interval_span(value), key::unzigzag(months), key::unzigzag(days),
+                               value);
 }
 
 bool apply_array_form(Cursor& in, const Step& step) {
@@ -113,13 +125,15 @@ bool apply_array_form(Cursor& in, const Step& step) {
 // Applies the form under the cursor to the value read last.
 bool apply_form(Cursor& in, const Step& step, bool is_null) {
   if (is_null || step.values == nullptr) return key::skip_form(in, *step.type);
-  if (step.type->kind() == TypeKind::kInterval) return apply_interval_form(in, target<Interval>(step).back());
+  if (step.type->kind() == TypeKind::kInterval)
+    return apply_interval_form(in, target<Interval>(step).back());
   if (step.type->kind() == TypeKind::kArray) return apply_array_form(in, step);
   std::uint64_t form;
   if (!key::get_varint(in, form)) return false;
   if (form == 0) return true;
   switch (step.type->kind()) {
-    case TypeKind::kNumeric: return key::add_zeros(target<Numeric>(step).back(), form);
+    case TypeKind::kNumeric:
+      return key::add_zeros(target<Numeric>(step).back(), form);
     case TypeKind::kFloat4: {
       float& value = target<float>(step).back();
       return form == 1 && value == 0 && (value = -0.0F, true);
@@ -210,7 +224,8 @@ Result<void> RowDecoder::append(const BytesVector& rows, std::size_t begin, std:
   const char* readable = rows.bytes().data() + rows.bytes().size();
   for (std::size_t i = begin; i < end; ++i) {
     if (!append_row(rows[i], readable)) [[unlikely]] {
-      return fail(ErrorCode::kCorrupt, "bytes of row " + std::to_string(i) + " do not fit their types");
+      return fail(ErrorCode::kCorrupt,
+                  "bytes of row " + std::to_string(i) + " do not fit their types");
     }
   }
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns to rows. One pass over the rows; the switch over the column's kind repeats the same way in every
-// row, so the processor predicts it, and wide stores may run over because the next value overwrites them.
+// Columns to rows. One pass over the rows; the switch over the column's kind repeats the same way
+// in every row, so the processor predicts it, and wide stores may run over because the next value
+// overwrites them.
 #define XXH_INLINE_ALL  // libpg_query exports xxhash symbols of its own
 #include <xxhash.h>
 
@@ -12,27 +13,53 @@ namespace freshet::repr {
 namespace {
 
 enum class Op : std::uint8_t {
-  kBool, kInt16, kInt32, kInt64, kFloat, kDouble, kNumeric, kInterval, kUuid, kText, kBpchar, kBytea, kArray,
+  kBool,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFloat,
+  kDouble,
+  kNumeric,
+  kInterval,
+  kUuid,
+  kText,
+  kBpchar,
+  kBytea,
+  kArray,
 };
 
 Op op_of(const SqlType& type) {
   switch (type.physical()) {
-    case PhysicalType::kBool: return Op::kBool;
-    case PhysicalType::kInt16: return Op::kInt16;
-    case PhysicalType::kInt32: return Op::kInt32;
-    case PhysicalType::kInt64: return Op::kInt64;
-    case PhysicalType::kFloat: return Op::kFloat;
-    case PhysicalType::kDouble: return Op::kDouble;
-    case PhysicalType::kNumeric: return Op::kNumeric;
-    case PhysicalType::kInterval: return Op::kInterval;
-    case PhysicalType::kUuid: return Op::kUuid;
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kBool:
+      return Op::kBool;
+    case PhysicalType::kInt16:
+      return Op::kInt16;
+    case PhysicalType::kInt32:
+      return Op::kInt32;
+    case PhysicalType::kInt64:
+      return Op::kInt64;
+    case PhysicalType::kFloat:
+      return Op::kFloat;
+    case PhysicalType::kDouble:
+      return Op::kDouble;
+    case PhysicalType::kNumeric:
+      return Op::kNumeric;
+    case PhysicalType::kInterval:
+      return Op::kInterval;
+    case PhysicalType::kUuid:
+      return Op::kUuid;
+    case PhysicalType::kBytes:
+      break;
   }
   switch (type.kind()) {
-    case TypeKind::kBpchar: return Op::kBpchar;
-    case TypeKind::kBytea: return Op::kBytea;
-    case TypeKind::kArray: return Op::kArray;
-    default: return Op::kText;
+    case TypeKind::kBpchar:
+      return Op::kBpchar;
+    case TypeKind::kBytea:
+      return Op::kBytea;
+    case TypeKind::kArray:
+      return Op::kArray;
+    default:
+      return Op::kText;
   }
 }
 
@@ -74,14 +101,16 @@ Source make_source(const Column& column, const SqlType& type) {
 // Collects rows in a buffer that stays in the cache and hands them over in bulk.
 class Writer {
  public:
-  explicit Writer(BytesVector& out) : out_(out), buffer_(new std::uint8_t[kSize]), at_(buffer_.get()) {}
+  explicit Writer(BytesVector& out)
+      : out_(out), buffer_(new std::uint8_t[kSize]), at_(buffer_.get()) {}
   ~Writer() { flush(); }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   // Room for kFixedRoom bytes, of which `advance` keeps some.
   std::uint8_t* room() {
-    if (static_cast<std::size_t>(buffer_.get() + kSize - at_) < key::kFixedRoom) [[unlikely]] flush();
+    if (static_cast<std::size_t>(buffer_.get() + kSize - at_) < key::kFixedRoom) [[unlikely]]
+      flush();
     return at_;
   }
   void advance(std::size_t size) { at_ += size; }
@@ -102,7 +131,8 @@ class Writer {
   }
   void end_row() {
     ends_[rows_++] = static_cast<std::uint32_t>(at_ - buffer_.get());
-    if (rows_ == ends_.size()) [[unlikely]] flush();
+    if (rows_ == ends_.size()) [[unlikely]]
+      flush();
   }
 
  private:
@@ -165,10 +195,14 @@ inline bool write_key(Writer& out, const Source& from, std::size_t row) {
   }
   const auto put_int = [&out](std::int64_t v) { out.advance(key::put_int(out.room(), v)); };
   switch (from.op) {
-    case Op::kBool: return out.byte(from.value<std::uint8_t>(row) != 0 ? key::kTrue : key::kFalse), false;
-    case Op::kInt16: return put_int(from.value<std::int16_t>(row)), false;
-    case Op::kInt32: return put_int(from.value<std::int32_t>(row)), false;
-    case Op::kInt64: return put_int(from.value<std::int64_t>(row)), false;
+    case Op::kBool:
+      return out.byte(from.value<std::uint8_t>(row) != 0 ? key::kTrue : key::kFalse), false;
+    case Op::kInt16:
+      return put_int(from.value<std::int16_t>(row)), false;
+    case Op::kInt32:
+      return put_int(from.value<std::int32_t>(row)), false;
+    case Op::kInt64:
+      return put_int(from.value<std::int64_t>(row)), false;
     case Op::kFloat: {
       const float value = from.value<float>(row);
       out.advance(key::put_float(out.room(), value));
@@ -179,23 +213,29 @@ inline bool write_key(Writer& out, const Source& from, std::size_t row) {
       out.advance(key::put_float(out.room(), value));
       return std::bit_cast<std::uint64_t>(value) == std::uint64_t{1} << 63;
     }
-    case Op::kNumeric: return write_numeric(out, from.value<Numeric>(row)) != 0;
+    case Op::kNumeric:
+      return write_numeric(out, from.value<Numeric>(row)) != 0;
     case Op::kInterval: {
       const auto& value = from.value<Interval>(row);
       const Int128 span = interval_span(value);
       out.advance(key::put_interval(out.room(), span));
       return !(value == key::default_parts(span));
     }
-    case Op::kUuid: out.advance(key::put_uuid(out.room(), from.value<Uuid>(row))); return false;
-    case Op::kText: return write_text(out, from.bytes(row)), false;
+    case Op::kUuid:
+      out.advance(key::put_uuid(out.room(), from.value<Uuid>(row)));
+      return false;
+    case Op::kText:
+      return write_text(out, from.bytes(row)), false;
     case Op::kBpchar: {
       const std::string_view text = from.bytes(row);
       const std::string_view trimmed = key::without_trailing_blanks(text);
       write_text(out, trimmed);
       return trimmed.size() != text.size();
     }
-    case Op::kBytea: return write_bytea(out, from.bytes(row)), false;
-    case Op::kArray: return write_array(out, from.bytes(row));
+    case Op::kBytea:
+      return write_bytea(out, from.bytes(row)), false;
+    case Op::kArray:
+      return write_array(out, from.bytes(row));
   }
   FRESHET_UNREACHABLE(static_cast<int>(from.op));
 }
@@ -218,12 +258,14 @@ void write_form(Writer& out, const Source& from, std::size_t row) {
     case Op::kFloat:
       return out.byte(std::bit_cast<std::uint32_t>(from.value<float>(row)) == 0x80000000U);
     case Op::kDouble:
-      return out.byte(std::bit_cast<std::uint64_t>(from.value<double>(row)) == std::uint64_t{1} << 63);
+      return out.byte(std::bit_cast<std::uint64_t>(from.value<double>(row)) == std::uint64_t{1}
+                                                                                   << 63);
     case Op::kNumeric: {
       const auto& value = from.value<Numeric>(row);
       return write_varint(out, static_cast<std::uint64_t>(value.scale() - value.min_scale()));
     }
-    case Op::kInterval: return write_interval_form(out, from.value<Interval>(row));
+    case Op::kInterval:
+      return write_interval_form(out, from.value<Interval>(row));
     case Op::kBpchar: {
       const std::string_view text = from.bytes(row);
       return write_varint(out, text.size() - key::without_trailing_blanks(text).size());
@@ -233,7 +275,8 @@ void write_form(Writer& out, const Source& from, std::size_t row) {
       if (!key::skip(in) || in.left() == 0) return out.byte(0);
       return out.bytes(in.rest());
     }
-    default: FRESHET_UNREACHABLE(static_cast<int>(from.op));
+    default:
+      FRESHET_UNREACHABLE(static_cast<int>(from.op));
   }
 }
 
@@ -248,11 +291,13 @@ void write_row(Writer& out, std::span<const Source> sources, std::size_t row) {
   out.end_row();
 }
 
-std::vector<Source> make_sources(std::span<const ColumnPtr> columns, std::span<const SqlType> types) {
+std::vector<Source> make_sources(std::span<const ColumnPtr> columns,
+                                 std::span<const SqlType> types) {
   FRESHET_ASSERT(columns.size() == types.size(), columns.size(), types.size());
   std::vector<Source> sources;
   sources.reserve(columns.size());
-  for (std::size_t c = 0; c < columns.size(); ++c) sources.push_back(make_source(*columns[c], types[c]));
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    sources.push_back(make_source(*columns[c], types[c]));
   return sources;
 }
 

@@ -39,7 +39,8 @@ Result<T> read_float(std::string_view text, std::string_view type) {
   const std::string_view body = trim(text);
   T value;
   const auto [end, status] = std::from_chars(body.data(), body.data() + body.size(), value);
-  const bool plain = !body.empty() && ((body.back() >= '0' && body.back() <= '9') || body.back() == '.');
+  const bool plain =
+      !body.empty() && ((body.back() >= '0' && body.back() <= '9') || body.back() == '.');
   if (status == std::errc() && end == body.data() + body.size() && plain) return value;
   // What is rare (signs, hex, underflow) goes by strtod, as in PostgreSQL.
   const std::string copy(body);
@@ -53,7 +54,8 @@ Result<T> read_float(std::string_view text, std::string_view type) {
   const bool named = copy.find_first_of("nN") != std::string::npos;  // NaN, inf
   const bool zero = value == 0 && copy.find_first_of("123456789") != std::string::npos;
   if (!named && (std::isinf(value) || zero)) {
-    return fail(sqlstate::kNumericValueOutOfRange, '"' + copy + "\" is out of range for type " + std::string(type));
+    return fail(sqlstate::kNumericValueOutOfRange,
+                '"' + copy + "\" is out of range for type " + std::string(type));
   }
   return value;
 }
@@ -95,20 +97,26 @@ std::string clip_name(std::string_view text) {
   return std::string(text.substr(0, size));
 }
 
-Result<std::int64_t> read_timestamp(std::string_view text, const SqlType& type, const TextFormat& format) {
+Result<std::int64_t> read_timestamp(std::string_view text, const SqlType& type,
+                                    const TextFormat& format) {
   const std::int64_t value = type.kind() == TypeKind::kTimestamp
                                  ? FRESHET_TRY(parse_timestamp(text))
                                  : FRESHET_TRY(parse_timestamptz(text, format.zone()));
   return round_timestamp(value, typmod_precision(type));
 }
 
-Result<std::int64_t> read_int64(std::string_view text, const SqlType& type, const TextFormat& format) {
+Result<std::int64_t> read_int64(std::string_view text, const SqlType& type,
+                                const TextFormat& format) {
   switch (type.kind()) {
-    case TypeKind::kInt8: return read_integer(text, INT64_MIN, INT64_MAX, "bigint");
-    case TypeKind::kTime: return round_time(FRESHET_TRY(parse_time(text)), typmod_precision(type));
+    case TypeKind::kInt8:
+      return read_integer(text, INT64_MIN, INT64_MAX, "bigint");
+    case TypeKind::kTime:
+      return round_time(FRESHET_TRY(parse_time(text)), typmod_precision(type));
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampTz: return read_timestamp(text, type, format);
-    default: return read_oid(text, type.kind());
+    case TypeKind::kTimestampTz:
+      return read_timestamp(text, type, format);
+    default:
+      return read_oid(text, type.kind());
   }
 }
 
@@ -122,22 +130,38 @@ template <typename Accept>
 Result<void> read_value(std::string_view text, const SqlType& type, const TextFormat& format,
                         const Accept& accept) {
   switch (type.physical()) {
-    case PhysicalType::kBool: accept(FRESHET_TRY(read_bool(text))); return {};
+    case PhysicalType::kBool:
+      accept(FRESHET_TRY(read_bool(text)));
+      return {};
     case PhysicalType::kInt16:
-      accept(static_cast<std::int16_t>(FRESHET_TRY(read_integer(text, INT16_MIN, INT16_MAX, "smallint"))));
+      accept(static_cast<std::int16_t>(
+          FRESHET_TRY(read_integer(text, INT16_MIN, INT16_MAX, "smallint"))));
       return {};
     case PhysicalType::kInt32:
-      accept(type.kind() == TypeKind::kDate
-                 ? FRESHET_TRY(parse_date(text))
-                 : static_cast<std::int32_t>(FRESHET_TRY(read_integer(text, INT32_MIN, INT32_MAX, "integer"))));
+      accept(type.kind() == TypeKind::kDate ? FRESHET_TRY(parse_date(text))
+                                            : static_cast<std::int32_t>(FRESHET_TRY(read_integer(
+                                                  text, INT32_MIN, INT32_MAX, "integer"))));
       return {};
-    case PhysicalType::kInt64: accept(FRESHET_TRY(read_int64(text, type, format))); return {};
-    case PhysicalType::kFloat: accept(FRESHET_TRY(read_float4(text))); return {};
-    case PhysicalType::kDouble: accept(FRESHET_TRY(read_float8(text))); return {};
-    case PhysicalType::kNumeric: accept(FRESHET_TRY(read_numeric(text, type.typmod()))); return {};
-    case PhysicalType::kInterval: accept(FRESHET_TRY(read_interval(text, type.typmod()))); return {};
-    case PhysicalType::kUuid: accept(FRESHET_TRY(read_uuid(text))); return {};
-    case PhysicalType::kBytes: break;
+    case PhysicalType::kInt64:
+      accept(FRESHET_TRY(read_int64(text, type, format)));
+      return {};
+    case PhysicalType::kFloat:
+      accept(FRESHET_TRY(read_float4(text)));
+      return {};
+    case PhysicalType::kDouble:
+      accept(FRESHET_TRY(read_float8(text)));
+      return {};
+    case PhysicalType::kNumeric:
+      accept(FRESHET_TRY(read_numeric(text, type.typmod())));
+      return {};
+    case PhysicalType::kInterval:
+      accept(FRESHET_TRY(read_interval(text, type.typmod())));
+      return {};
+    case PhysicalType::kUuid:
+      accept(FRESHET_TRY(read_uuid(text)));
+      return {};
+    case PhysicalType::kBytes:
+      break;
   }
   if (type.kind() == TypeKind::kArray) {
     accept(FRESHET_TRY(read_array(text, type, format)));
@@ -152,8 +176,9 @@ Result<void> read_value(std::string_view text, const SqlType& type, const TextFo
 }  // namespace
 
 base::Unexpected invalid_syntax(std::string_view type, std::string_view text) {
-  return fail(sqlstate::kInvalidTextRepresentation,
-              "invalid input syntax for type " + std::string(type) + ": \"" + std::string(text) + '"');
+  return fail(
+      sqlstate::kInvalidTextRepresentation,
+      "invalid input syntax for type " + std::string(type) + ": \"" + std::string(text) + '"');
 }
 
 base::Unexpected value_out_of_range(std::string_view text, std::string_view type) {
@@ -196,7 +221,9 @@ Result<std::int64_t> read_oid(std::string_view text, TypeKind kind) {
 }
 
 Result<float> read_float4(std::string_view text) { return read_float<float>(text, "real"); }
-Result<double> read_float8(std::string_view text) { return read_float<double>(text, "double precision"); }
+Result<double> read_float8(std::string_view text) {
+  return read_float<double>(text, "double precision");
+}
 
 Result<std::string> read_bytea(std::string_view text) {
   if (text.starts_with("\\x")) return read_bytea_hex(text.substr(2));
@@ -207,8 +234,10 @@ Result<std::string> read_bytea(std::string_view text) {
     } else if (i + 1 < text.size() && text[i + 1] == '\\') {
       out.push_back('\\');
       ++i;
-    } else if (is_octal(text, i + 1, '3') && is_octal(text, i + 2, '7') && is_octal(text, i + 3, '7')) {
-      out.push_back(static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0')));
+    } else if (is_octal(text, i + 1, '3') && is_octal(text, i + 2, '7') &&
+               is_octal(text, i + 3, '7')) {
+      out.push_back(static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                      (text[i + 3] - '0')));
       i += 3;
     } else {
       return fail(sqlstate::kInvalidTextRepresentation, "invalid input syntax for type bytea");
@@ -260,9 +289,12 @@ Result<std::string> fit_string(std::string text, const SqlType& type, bool expli
 
 Result<std::string> read_string(std::string_view text, const SqlType& type) {
   switch (type.kind()) {
-    case TypeKind::kName: return clip_name(text);
-    case TypeKind::kPgChar: return std::string(utf8::prefix(text, 1));
-    default: return fit_string(std::string(text), type, false);
+    case TypeKind::kName:
+      return clip_name(text);
+    case TypeKind::kPgChar:
+      return std::string(utf8::prefix(text, 1));
+    default:
+      return fit_string(std::string(text), type, false);
   }
 }
 
@@ -285,7 +317,8 @@ Result<Datum> TextFormat::read(std::string_view text, const SqlType& type) const
   return out;
 }
 
-Result<void> TextFormat::read(std::string_view text, const SqlType& type, ColumnBuilder& out) const {
+Result<void> TextFormat::read(std::string_view text, const SqlType& type,
+                              ColumnBuilder& out) const {
   // The common string needs no copy of its own.
   if (type.kind() == TypeKind::kText) {
     out.values<BytesVector>().push_back(text);
@@ -312,11 +345,13 @@ Result<Datum> from_text(std::string_view text, const SqlType& type, const TextOp
 Result<Datum> apply_typmod(Datum datum, const SqlType& type, bool explicit_cast) {
   if (datum.is_null()) return datum;
   switch (type.kind()) {
-    case TypeKind::kNumeric: return Datum(FRESHET_TRY(datum.get<Numeric>().apply_typmod(type.typmod())));
+    case TypeKind::kNumeric:
+      return Datum(FRESHET_TRY(datum.get<Numeric>().apply_typmod(type.typmod())));
     case TypeKind::kVarchar:
     case TypeKind::kBpchar:
       return Datum(FRESHET_TRY(fit_string(datum.get<std::string>(), type, explicit_cast)));
-    case TypeKind::kTime: return Datum(round_time(datum.get<std::int64_t>(), typmod_precision(type)));
+    case TypeKind::kTime:
+      return Datum(round_time(datum.get<std::int64_t>(), typmod_precision(type)));
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampTz:
       return Datum(round_timestamp(datum.get<std::int64_t>(), typmod_precision(type)));
@@ -330,7 +365,8 @@ Result<Datum> apply_typmod(Datum datum, const SqlType& type, bool explicit_cast)
       }
       return Datum(std::make_shared<const ArrayValue>(std::move(array)));
     }
-    default: return datum;
+    default:
+      return datum;
   }
 }
 

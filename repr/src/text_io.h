@@ -27,7 +27,8 @@ Result<std::string> read_string(std::string_view text, const SqlType& type);
 Result<ArrayValue> read_array(std::string_view text, const SqlType& type, const TextFormat& format);
 Result<Interval> read_interval(std::string_view text, std::int32_t typmod);
 
-void write_array(std::string& out, const ArrayValue& array, const SqlType& type, const TextFormat& format);
+void write_array(std::string& out, const ArrayValue& array, const SqlType& type,
+                 const TextFormat& format);
 
 /// 22001 unless only blanks are beyond the limit, or the cast is explicit.
 Result<std::string> fit_string(std::string text, const SqlType& type, bool explicit_cast);

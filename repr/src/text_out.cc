@@ -18,8 +18,9 @@ void append_integer(std::string& out, T value) {
   out.append(buffer, static_cast<std::size_t>(result.ptr - buffer));
 }
 
-// True if `digits` * 10^exponent lies exactly halfway between `value` and its neighbour. Such digits read back
-// as the even one of the two; PostgreSQL prints only digits that lie strictly nearer.
+// True if `digits` * 10^exponent lies exactly halfway between `value` and its neighbour. Such
+// digits read back as the even one of the two; PostgreSQL prints only digits that lie strictly
+// nearer.
 template <typename T>
 bool is_halfway(T value, std::uint64_t digits, int exponent) {
   if (exponent < 0 || exponent > 27) return false;
@@ -52,7 +53,8 @@ std::uint64_t digits_of(std::string_view text) {
 int exponent_of(std::string_view text) {
   const std::size_t mark = text.find('e');
   int exponent = 0;
-  std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  std::from_chars(text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), text.data() + text.size(),
+                  exponent);
   return exponent;
 }
 
@@ -64,48 +66,32 @@ int places_of(std::string_view text) {
 
 template <typename T>
 bool is_halfway_text(T value, std::string_view text) {
-  return is_halfway(value, digits_of(text.substr(0, text.find('e'))), exponent_of(text) - places_of(text));
+  return is_halfway(value, digits_of(text.substr(0, text.find('e'))),
+                    exponent_of(text) - places_of(text));
 }
 
-// The shortest digits that read back as the same value, laid out as PostgreSQL does: plain from 1e-4 up to
-// the digits the type always keeps, else with an exponent of at least two digits.
+// The shortest digits that read back as the same value, laid out as PostgreSQL does: plain from
+// 1e-4 up to the digits the type always keeps, else with an exponent of at least two digits.
 template <typename T>
 void append_shortest(std::string& out, T value) {
-  constexpr int kPlainDigits = std::is_same_v<T, float> ? 6 : 15;
-  char buffer[40];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  constexpr T kPlainEnd = std::is_same_v<T, float> ? T(1e6) : T(1e15);
+  const T size = std::abs(value);
+  char buffer[48];
+  if (size == 0 || (size >= T(1e-4) && size < kPlainEnd)) {
+    const auto plain =
+        std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed);
+    out.append(buffer, static_cast<std::size_t>(plain.ptr - buffer));
+    return;
+  }
+  const auto result =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
   std::string_view text(buffer, static_cast<std::size_t>(result.ptr - buffer));
   while (is_halfway_text(value, text)) {
-    const auto longer = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific,
-                                      places_of(text) + 1);
+    const auto longer = std::to_chars(buffer, buffer + sizeof buffer, value,
+                                      std::chars_format::scientific, places_of(text) + 1);
     text = {buffer, static_cast<std::size_t>(longer.ptr - buffer)};
   }
-  const std::size_t mark = text.find('e');
-  const int exponent = exponent_of(text);
-  if (exponent < -4 || exponent >= kPlainDigits) {
-    out += text;
-    return;
-  }
-  if (text.front() == '-') out.push_back('-');
-  std::string digits;
-  for (const char c : text.substr(0, mark)) {
-    if (c >= '0' && c <= '9') digits.push_back(c);
-  }
-  if (exponent < 0) {
-    out += "0.";
-    out.append(static_cast<std::size_t>(-exponent - 1), '0');
-    out += digits;
-    return;
-  }
-  const auto whole = static_cast<std::size_t>(exponent) + 1;
-  if (digits.size() <= whole) {
-    out += digits;
-    out.append(whole - digits.size(), '0');
-    return;
-  }
-  out.append(digits, 0, whole);
-  out.push_back('.');
-  out.append(digits, whole, std::string::npos);
+  out += text;
 }
 
 template <typename T>
@@ -119,8 +105,8 @@ void append_any_float(std::string& out, T value, std::int32_t extra_digits) {
   } else {
     constexpr int kDigits = std::is_same_v<T, float> ? 6 : 15;
     char buffer[64];
-    const int size = std::snprintf(buffer, sizeof buffer, "%.*g", std::max(1, kDigits + extra_digits),
-                                   static_cast<double>(value));
+    const int size = std::snprintf(buffer, sizeof buffer, "%.*g",
+                                   std::max(1, kDigits + extra_digits), static_cast<double>(value));
     out.append(buffer, static_cast<std::size_t>(size));
   }
 }
@@ -149,15 +135,19 @@ struct Writer {
   }
   void operator()(std::int64_t value) const {
     switch (type.kind()) {
-      case TypeKind::kTime: return append_time(out, value);
-      case TypeKind::kTimestamp: return append_timestamp(out, value);
-      case TypeKind::kTimestampTz: return append_timestamptz(out, value, format.zone());
+      case TypeKind::kTime:
+        return append_time(out, value);
+      case TypeKind::kTimestamp:
+        return append_timestamp(out, value);
+      case TypeKind::kTimestampTz:
+        return append_timestamptz(out, value, format.zone());
       case TypeKind::kRegclass:
       case TypeKind::kRegproc:
       case TypeKind::kRegtype:
         if (value == 0) return out.push_back('-');
         break;
-      default: break;
+      default:
+        break;
     }
     append_integer(out, value);
   }
@@ -192,7 +182,8 @@ void append_hex(std::string& out, std::string_view bytes) {
   }
 }
 
-TextFormat::TextFormat(const TextOptions& options) : extra_float_digits_(options.extra_float_digits) {
+TextFormat::TextFormat(const TextOptions& options)
+    : extra_float_digits_(options.extra_float_digits) {
   if (options.time_zone == "UTC") return;
   if (auto zone = TimeZone::from_setting(options.time_zone)) zone_ = *std::move(zone);
 }
@@ -212,7 +203,8 @@ void TextFormat::write(std::string& out, const Datum& datum, const SqlType& type
       datum.value());
 }
 
-void TextFormat::write(std::string& out, const Column& column, std::size_t row, const SqlType& type) const {
+void TextFormat::write(std::string& out, const Column& column, std::size_t row,
+                       const SqlType& type) const {
   FRESHET_ASSERT(!column.is_null(row), row);
   if (type.kind() == TypeKind::kArray) return write(out, column.datum(row, type), type);
   const Writer writer{out, type, *this};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time zones: the system's IANA database, read by Howard Hinnant's library. The only file that includes it
-// and so the only one that catches its exceptions.
+// Time zones: the system's IANA database, read by Howard Hinnant's library. The only file that
+// includes it and so the only one that catches its exceptions.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -39,7 +39,9 @@ constexpr std::array kAbbreviations = {
     Abbreviation{"zulu", 0},
 };
 static_assert(std::is_sorted(kAbbreviations.begin(), kAbbreviations.end(),
-                             [](const Abbreviation& a, const Abbreviation& b) { return a.name < b.name; }));
+                             [](const Abbreviation& a, const Abbreviation& b) {
+                               return a.name < b.name;
+                             }));
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -95,7 +97,9 @@ std::optional<std::int32_t> parse_posix(std::string_view name) {
     if (i == std::string_view::npos) return std::nullopt;
     ++i;
   } else {
-    while (i < name.size() && ((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z'))) ++i;
+    while (i < name.size() &&
+           ((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z')))
+      ++i;
   }
   if (i == name.size()) return std::nullopt;
   const auto west = parse_offset(name.substr(i));
@@ -103,8 +107,8 @@ std::optional<std::int32_t> parse_posix(std::string_view name) {
   return -*west;
 }
 
-// The system's files list transitions up to 2037. Later years go by the one before 2038 that has the same
-// calendar; zone rules say "the last Sunday of March" and do not look at the year.
+// The system's files list transitions up to 2037. Later years go by the one before 2038 that has
+// the same calendar; zone rules say "the last Sunday of March" and do not look at the year.
 std::int64_t within_database(std::int64_t utc) {
   constexpr std::int64_t kLastYear = 2037;
   const CivilDate date = civil_from_days(timestamp_day(utc));
@@ -121,7 +125,8 @@ std::int64_t within_database(std::int64_t utc) {
 
 date::sys_info info_at(const void* database, std::int64_t utc) {
   const std::int64_t micros = within_database(utc) - kUnixEpochTimestamp;
-  const std::int64_t seconds = micros >= 0 ? micros / kMicrosPerSecond : -((kMicrosPerSecond - 1 - micros) / kMicrosPerSecond);
+  const std::int64_t seconds = micros >= 0 ? micros / kMicrosPerSecond
+                                           : -((kMicrosPerSecond - 1 - micros) / kMicrosPerSecond);
   const date::sys_seconds moment{std::chrono::seconds(seconds)};
   return static_cast<const date::time_zone*>(database)->get_info(moment);
 }
@@ -132,7 +137,8 @@ std::string offset_name(std::int32_t seconds) {
   char buffer[24];
   int length = std::snprintf(buffer, sizeof buffer, "%c%02d", seconds < 0 ? '-' : '+', size / 3600);
   const auto more = [&](int number) {
-    length += std::snprintf(buffer + length, sizeof buffer - static_cast<std::size_t>(length), ":%02d", number);
+    length += std::snprintf(buffer + length, sizeof buffer - static_cast<std::size_t>(length),
+                            ":%02d", number);
   };
   if (size % 3600 != 0) more(size / 60 % 60);
   if (size % 60 != 0) more(size % 60);
@@ -145,14 +151,16 @@ TimeZone TimeZone::fixed(std::int32_t seconds_east) {
   TimeZone zone;
   zone.fixed_seconds_ = seconds_east;
   // PostgreSQL shows such a zone in POSIX form, whose sign counts west.
-  if (seconds_east != 0) zone.name_ = "<" + offset_name(seconds_east) + ">" + offset_name(-seconds_east);
+  if (seconds_east != 0)
+    zone.name_ = "<" + offset_name(seconds_east) + ">" + offset_name(-seconds_east);
   return zone;
 }
 
 Result<TimeZone> TimeZone::find(std::string_view name) {
   const std::string key = lower(name);
-  const auto* found = std::lower_bound(kAbbreviations.begin(), kAbbreviations.end(), key,
-                                       [](const Abbreviation& a, const std::string& k) { return a.name < k; });
+  const auto* found =
+      std::lower_bound(kAbbreviations.begin(), kAbbreviations.end(), key,
+                       [](const Abbreviation& a, const std::string& k) { return a.name < k; });
   TimeZone zone;
   zone.name_ = std::string(name);
   if (found != kAbbreviations.end() && found->name == key) {

@@ -23,23 +23,37 @@ constexpr std::array kEntries = {
     Entry{TypeKind::kInt4, Physical::kInt32, {23, 1007, 4, "int4", "integer", 'N', false}},
     Entry{TypeKind::kInt8, Physical::kInt64, {20, 1016, 8, "int8", "bigint", 'N', false}},
     Entry{TypeKind::kFloat4, Physical::kFloat, {700, 1021, 4, "float4", "real", 'N', false}},
-    Entry{TypeKind::kFloat8, Physical::kDouble, {701, 1022, 8, "float8", "double precision", 'N', true}},
-    Entry{TypeKind::kNumeric, Physical::kNumeric, {1700, 1231, -1, "numeric", "numeric", 'N', false}},
+    Entry{TypeKind::kFloat8,
+          Physical::kDouble,
+          {701, 1022, 8, "float8", "double precision", 'N', true}},
+    Entry{
+        TypeKind::kNumeric, Physical::kNumeric, {1700, 1231, -1, "numeric", "numeric", 'N', false}},
     Entry{TypeKind::kText, Physical::kBytes, {25, 1009, -1, "text", "text", 'S', true}},
-    Entry{TypeKind::kVarchar, Physical::kBytes, {1043, 1015, -1, "varchar", "character varying", 'S', false}},
+    Entry{TypeKind::kVarchar,
+          Physical::kBytes,
+          {1043, 1015, -1, "varchar", "character varying", 'S', false}},
     Entry{TypeKind::kBpchar, Physical::kBytes, {1042, 1014, -1, "bpchar", "character", 'S', false}},
     Entry{TypeKind::kBytea, Physical::kBytes, {17, 1001, -1, "bytea", "bytea", 'U', false}},
     Entry{TypeKind::kDate, Physical::kInt32, {1082, 1182, 4, "date", "date", 'D', false}},
-    Entry{TypeKind::kTime, Physical::kInt64, {1083, 1183, 8, "time", "time without time zone", 'D', false}},
-    Entry{TypeKind::kTimestamp, Physical::kInt64, {1114, 1115, 8, "timestamp", "timestamp without time zone", 'D', false}},
-    Entry{TypeKind::kTimestampTz, Physical::kInt64, {1184, 1185, 8, "timestamptz", "timestamp with time zone", 'D', true}},
-    Entry{TypeKind::kInterval, Physical::kInterval, {1186, 1187, 16, "interval", "interval", 'T', true}},
+    Entry{TypeKind::kTime,
+          Physical::kInt64,
+          {1083, 1183, 8, "time", "time without time zone", 'D', false}},
+    Entry{TypeKind::kTimestamp,
+          Physical::kInt64,
+          {1114, 1115, 8, "timestamp", "timestamp without time zone", 'D', false}},
+    Entry{TypeKind::kTimestampTz,
+          Physical::kInt64,
+          {1184, 1185, 8, "timestamptz", "timestamp with time zone", 'D', true}},
+    Entry{TypeKind::kInterval,
+          Physical::kInterval,
+          {1186, 1187, 16, "interval", "interval", 'T', true}},
     Entry{TypeKind::kUuid, Physical::kUuid, {2950, 2951, 16, "uuid", "uuid", 'U', false}},
     Entry{TypeKind::kArray, Physical::kBytes, {2277, 0, -1, "anyarray", "anyarray", 'P', false}},
     Entry{TypeKind::kOid, Physical::kInt64, {26, 1028, 4, "oid", "oid", 'N', true}},
     Entry{TypeKind::kName, Physical::kBytes, {19, 1003, 64, "name", "name", 'S', false}},
     Entry{TypeKind::kPgChar, Physical::kBytes, {18, 1002, 1, "char", "\"char\"", 'Z', false}},
-    Entry{TypeKind::kRegclass, Physical::kInt64, {2205, 2210, 4, "regclass", "regclass", 'N', false}},
+    Entry{
+        TypeKind::kRegclass, Physical::kInt64, {2205, 2210, 4, "regclass", "regclass", 'N', false}},
     Entry{TypeKind::kRegtype, Physical::kInt64, {2206, 2211, 4, "regtype", "regtype", 'N', false}},
     Entry{TypeKind::kRegproc, Physical::kInt64, {24, 1008, 4, "regproc", "regproc", 'N', false}},
     Entry{TypeKind::kUnknown, Physical::kBytes, {705, 0, -2, "unknown", "unknown", 'X', false}},
@@ -68,9 +82,9 @@ struct Alias {
   TypeKind kind;
 };
 constexpr std::array kAliases = {
-    Alias{"int", TypeKind::kInt4},          Alias{"float", TypeKind::kFloat8},
-    Alias{"decimal", TypeKind::kNumeric},   Alias{"dec", TypeKind::kNumeric},
-    Alias{"time", TypeKind::kTime},         Alias{"timestamp", TypeKind::kTimestamp},
+    Alias{"int", TypeKind::kInt4},        Alias{"float", TypeKind::kFloat8},
+    Alias{"decimal", TypeKind::kNumeric}, Alias{"dec", TypeKind::kNumeric},
+    Alias{"time", TypeKind::kTime},       Alias{"timestamp", TypeKind::kTimestamp},
     Alias{"string", TypeKind::kText},
 };
 
@@ -92,20 +106,34 @@ std::string_view interval_fields(std::int32_t range) {
   constexpr std::int32_t kMonth = 1 << 1, kYear = 1 << 2, kDay = 1 << 3, kHour = 1 << 10,
                          kMinute = 1 << 11, kSecond = 1 << 12;
   switch (range) {
-    case kYear: return " year";
-    case kMonth: return " month";
-    case kDay: return " day";
-    case kHour: return " hour";
-    case kMinute: return " minute";
-    case kSecond: return " second";
-    case kYear | kMonth: return " year to month";
-    case kDay | kHour: return " day to hour";
-    case kDay | kHour | kMinute: return " day to minute";
-    case kDay | kHour | kMinute | kSecond: return " day to second";
-    case kHour | kMinute: return " hour to minute";
-    case kHour | kMinute | kSecond: return " hour to second";
-    case kMinute | kSecond: return " minute to second";
-    default: return "";
+    case kYear:
+      return " year";
+    case kMonth:
+      return " month";
+    case kDay:
+      return " day";
+    case kHour:
+      return " hour";
+    case kMinute:
+      return " minute";
+    case kSecond:
+      return " second";
+    case kYear | kMonth:
+      return " year to month";
+    case kDay | kHour:
+      return " day to hour";
+    case kDay | kHour | kMinute:
+      return " day to minute";
+    case kDay | kHour | kMinute | kSecond:
+      return " day to second";
+    case kHour | kMinute:
+      return " hour to minute";
+    case kHour | kMinute | kSecond:
+      return " hour to second";
+    case kMinute | kSecond:
+      return " minute to second";
+    default:
+      return "";
   }
 }
 
@@ -121,7 +149,8 @@ std::string scalar_to_string(const SqlType& type) {
     case TypeKind::kNumeric: {
       const auto limits = numeric_typmod(typmod);
       if (!limits) return name;
-      return name + '(' + std::to_string(limits->precision) + ',' + std::to_string(limits->scale) + ')';
+      return name + '(' + std::to_string(limits->precision) + ',' + std::to_string(limits->scale) +
+             ')';
     }
     case TypeKind::kTime:
     case TypeKind::kTimestamp:
@@ -132,7 +161,8 @@ std::string scalar_to_string(const SqlType& type) {
       const std::int32_t precision = typmod_precision(type);
       return precision < 0 ? name : name + parenthesised(precision);
     }
-    default: return name;
+    default:
+      return name;
   }
 }
 
@@ -141,7 +171,8 @@ std::string scalar_to_string(const SqlType& type) {
 PhysicalType physical_type(TypeKind kind) { return entry(kind).physical; }
 
 SqlType SqlType::array_of(SqlType element) {
-  FRESHET_ASSERT(element.kind() != TypeKind::kArray);  // PostgreSQL's arrays have dimensions instead
+  FRESHET_ASSERT(element.kind() !=
+                 TypeKind::kArray);  // PostgreSQL's arrays have dimensions instead
   SqlType type(TypeKind::kArray);
   type.element_ = std::make_shared<const SqlType>(std::move(element));
   return type;
@@ -214,9 +245,12 @@ bool has_forms(const SqlType& type) {
     case TypeKind::kFloat8:
     case TypeKind::kNumeric:
     case TypeKind::kBpchar:
-    case TypeKind::kInterval: return true;
-    case TypeKind::kArray: return has_forms(type.element());
-    default: return false;
+    case TypeKind::kInterval:
+      return true;
+    case TypeKind::kArray:
+      return has_forms(type.element());
+    default:
+      return false;
   }
 }
 
@@ -230,12 +264,14 @@ std::int32_t typmod_precision(const SqlType& type) {
   switch (type.kind()) {
     case TypeKind::kTime:
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampTz: return type.typmod();
+    case TypeKind::kTimestampTz:
+      return type.typmod();
     case TypeKind::kInterval: {
       const std::int32_t precision = type.typmod() & 0xffff;
       return precision == 0xffff ? -1 : precision;
     }
-    default: return -1;
+    default:
+      return -1;
   }
 }
 

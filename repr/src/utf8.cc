@@ -9,7 +9,9 @@
 namespace freshet::repr::utf8 {
 namespace {
 
-unsigned byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
+unsigned byte_at(std::string_view text, std::size_t i) {
+  return static_cast<unsigned char>(text[i]);
+}
 
 bool is_continuation(unsigned byte) { return (byte & 0xC0) == 0x80; }
 
@@ -17,7 +19,11 @@ bool is_continuation(unsigned byte) { return (byte & 0xC0) == 0x80; }
 std::size_t valid_sequence(std::string_view text, std::size_t i) {
   const unsigned lead = byte_at(text, i);
   if (lead < 0x80) return lead == 0 ? 0 : 1;
-  const std::size_t size = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const std::size_t size = lead < 0xC2   ? 0
+                           : lead < 0xE0 ? 2
+                           : lead < 0xF0 ? 3
+                           : lead < 0xF5 ? 4
+                                         : 0;
   if (size == 0 || text.size() - i < size) return 0;
   const unsigned second = byte_at(text, i + 1);
   // The second byte rules out overlong forms, surrogates and what is above U+10FFFF.

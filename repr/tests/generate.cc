@@ -14,22 +14,27 @@ std::int64_t random_int(testing::Random& random, int bits) {
   const std::int64_t high = bits == 64 ? INT64_MAX : (std::int64_t{1} << (bits - 1)) - 1;
   const std::int64_t low = -high - 1;
   switch (random.int_below(4)) {
-    case 0: return random.between(-3, 60);
-    case 1: return random.pick({low, high, low + 1, high - 1});
+    case 0:
+      return random.between(-3, 60);
+    case 1:
+      return random.pick({low, high, low + 1, high - 1});
     case 2: {
       // Around a power of two, where the number of bytes changes.
       const int shift = random.int_below(bits - 1);
-      const std::int64_t value = (std::int64_t{1} << shift) + random.between(-1, shift == 0 ? 0 : 1);
+      const std::int64_t value =
+          (std::int64_t{1} << shift) + random.between(-1, shift == 0 ? 0 : 1);
       return random.coin() ? value : -value;
     }
-    default: return random.between(low, high);
+    default:
+      return random.between(low, high);
   }
 }
 
 std::string random_text(testing::Random& random) {
   std::string text;
   const int size = random.one_in(20) ? 300 : random.int_below(5);
-  for (int i = 0; i < size; ++i) text += random.pick<const char*>({"a", "b", " ", "\x01", "\x7f", "é", "😀"});
+  for (int i = 0; i < size; ++i)
+    text += random.pick<const char*>({"a", "b", " ", "\x01", "\x7f", "é", "😀"});
   return text;
 }
 
@@ -48,8 +53,10 @@ double random_double(testing::Random& random) {
       return random.pick({0.0, -0.0, 1.0, -1.0, 0.1, Limits::infinity(), -Limits::infinity(),
                           Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::min(), Limits::max(),
                           Limits::denorm_min(), -Limits::denorm_min()});
-    case 1: return static_cast<double>(random.between(-1000, 1000)) / 8;
-    default: return std::ldexp(random.uniform() - 0.5, random.int_below(200) - 100);
+    case 1:
+      return static_cast<double>(random.between(-1000, 1000)) / 8;
+    default:
+      return std::ldexp(random.uniform() - 0.5, random.int_below(200) - 100);
   }
 }
 
@@ -85,15 +92,18 @@ std::int64_t random_timestamp(testing::Random& random) {
 
 Datum random_string_datum(testing::Random& random, const SqlType& type) {
   switch (type.kind()) {
-    case TypeKind::kBytea: return Datum(random_bytes(random));
+    case TypeKind::kBytea:
+      return Datum(random_bytes(random));
     case TypeKind::kArray:
       return Datum(std::make_shared<const ArrayValue>(random_array(random, type.element())));
-    case TypeKind::kPgChar: return Datum(std::string(random.pick<const char*>({"", "a", "r", "~"})));
+    case TypeKind::kPgChar:
+      return Datum(std::string(random.pick<const char*>({"", "a", "r", "~"})));
     case TypeKind::kName: {
       std::string name = random_text(random);
       return Datum(name.size() > 63 ? std::string("long") : std::move(name));
     }
-    default: return Datum(random_text(random));
+    default:
+      return Datum(random_text(random));
   }
 }
 
@@ -104,8 +114,10 @@ Numeric random_numeric(testing::Random& random) {
     case 0:
       return random.pick({Numeric::nan(), Numeric::infinity(), Numeric::infinity(true), Numeric(),
                           Numeric::from_parts(0, 3)});
-    case 1: return Numeric::from_parts(random.between(-300, 300), random.int_below(5));
-    case 2: return Numeric::from_parts(random_int(random, 64), random.int_below(25));
+    case 1:
+      return Numeric::from_parts(random.between(-300, 300), random.int_below(5));
+    case 2:
+      return Numeric::from_parts(random_int(random, 64), random.int_below(25));
     case 3: {
       Int128 value = random_int(random, 64);
       value = value * (std::int64_t{1} << random.int_below(60)) * (1 + random.int_below(8));
@@ -114,9 +126,11 @@ Numeric random_numeric(testing::Random& random) {
     case 4: {
       // Long coefficients, many of them equal up to trailing zeros.
       std::string text = random.coin() ? "-" : "";
-      for (int i = random.int_below(60); i >= 0; --i) text += static_cast<char>('0' + random.int_below(2) * 9);
+      for (int i = random.int_below(60); i >= 0; --i)
+        text += static_cast<char>('0' + random.int_below(2) * 9);
       text += '.';
-      for (int i = random.int_below(50); i > 0; --i) text += static_cast<char>('0' + random.int_below(2));
+      for (int i = random.int_below(50); i > 0; --i)
+        text += static_cast<char>('0' + random.int_below(2));
       return Numeric::parse(text).value();
     }
     default: {
@@ -144,10 +158,13 @@ std::vector<SqlType> storable_types() {
 Datum random_datum(testing::Random& random, const SqlType& type, bool nullable) {
   if (nullable && random.one_in(8)) return {};
   switch (type.physical()) {
-    case PhysicalType::kBool: return Datum(random.coin());
-    case PhysicalType::kInt16: return Datum(static_cast<std::int16_t>(random_int(random, 16)));
+    case PhysicalType::kBool:
+      return Datum(random.coin());
+    case PhysicalType::kInt16:
+      return Datum(static_cast<std::int16_t>(random_int(random, 16)));
     case PhysicalType::kInt32: {
-      if (type.kind() != TypeKind::kDate) return Datum(static_cast<std::int32_t>(random_int(random, 32)));
+      if (type.kind() != TypeKind::kDate)
+        return Datum(static_cast<std::int32_t>(random_int(random, 32)));
       if (random.one_in(6)) return Datum(random.coin() ? kDateInfinity : kDateNegativeInfinity);
       return Datum(static_cast<std::int32_t>(random.between(kDateMin, kDateEnd - 1)));
     }
@@ -159,16 +176,21 @@ Datum random_datum(testing::Random& random, const SqlType& type, bool nullable) 
       }
       return Datum(random.between(0, UINT32_MAX));
     }
-    case PhysicalType::kFloat: return Datum(static_cast<float>(random_double(random)));
-    case PhysicalType::kDouble: return Datum(random_double(random));
-    case PhysicalType::kNumeric: return Datum(random_numeric(random));
-    case PhysicalType::kInterval: return Datum(random_interval(random));
+    case PhysicalType::kFloat:
+      return Datum(static_cast<float>(random_double(random)));
+    case PhysicalType::kDouble:
+      return Datum(random_double(random));
+    case PhysicalType::kNumeric:
+      return Datum(random_numeric(random));
+    case PhysicalType::kInterval:
+      return Datum(random_interval(random));
     case PhysicalType::kUuid: {
       Uuid uuid{};
       uuid[random.below(16)] = static_cast<std::uint8_t>(random.below(256));
       return Datum(uuid);
     }
-    case PhysicalType::kBytes: return random_string_datum(random, type);
+    case PhysicalType::kBytes:
+      return random_string_datum(random, type);
   }
   return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random SQL values for property tests: small domains, so that equal values in different forms are common,
-// mixed with the extremes.
+// Random SQL values for property tests: small domains, so that equal values in different forms are
+// common, mixed with the extremes.
 #pragma once
 
 #include <vector>

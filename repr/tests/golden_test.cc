@@ -5,9 +5,9 @@
 #include <functional>
 #include <map>
 
-#include <catch2/catch.hpp>
 #include <freshet/repr/datetime.h>
 #include <freshet/repr/text.h>
+#include <catch2/catch.hpp>
 
 namespace freshet::repr {
 namespace {
@@ -40,7 +40,8 @@ std::string text_of(const Result<Numeric>& n) {
   return show(n, [](const Numeric& value) { return value.to_string(); });
 }
 std::string text_of(const Result<std::optional<Numeric>>& n) {
-  return show(n, [](const std::optional<Numeric>& value) { return value ? value->to_string() : "NULL"; });
+  return show(
+      n, [](const std::optional<Numeric>& value) { return value ? value->to_string() : "NULL"; });
 }
 std::string text_of(const Result<Interval>& i) {
   return show(i, [](const Interval& value) { return to_text(Datum(value), TypeKind::kInterval); });
@@ -54,7 +55,9 @@ T value_of(const std::string& text, TypeKind kind) {
   return from_text(text, kind).value().get<T>();
 }
 Interval interval(const std::string& text) { return value_of<Interval>(text, TypeKind::kInterval); }
-std::int64_t timestamp(const std::string& text) { return value_of<std::int64_t>(text, TypeKind::kTimestamp); }
+std::int64_t timestamp(const std::string& text) {
+  return value_of<std::int64_t>(text, TypeKind::kTimestamp);
+}
 Numeric numeric(const std::string& text) { return Numeric::parse(text).value(); }
 
 std::string input(const Words& w) {
@@ -92,7 +95,8 @@ using Actions = std::map<std::string, std::function<std::string(const Words&)>>;
 
 Actions numeric_actions() {
   Actions actions;
-  const auto binary = [&actions](const char* name, Result<Numeric> (Numeric::*f)(const Numeric&) const) {
+  const auto binary = [&actions](const char* name,
+                                 Result<Numeric> (Numeric::*f)(const Numeric&) const) {
     actions[name] = [f](const Words& w) {
       const Numeric a = numeric(w[1]);
       return text_of((a.*f)(numeric(w[2])));
@@ -108,8 +112,12 @@ Actions numeric_actions() {
   actions["sqrt"] = [](const Words& w) { return text_of(numeric(w[1]).sqrt()); };
   actions["exp"] = [](const Words& w) { return text_of(numeric(w[1]).exp()); };
   actions["ln"] = [](const Words& w) { return text_of(numeric(w[1]).ln()); };
-  actions["round"] = [](const Words& w) { return numeric(w[1]).round(std::stoi(w[2])).to_string(); };
-  actions["truncate"] = [](const Words& w) { return numeric(w[1]).truncate(std::stoi(w[2])).to_string(); };
+  actions["round"] = [](const Words& w) {
+    return numeric(w[1]).round(std::stoi(w[2])).to_string();
+  };
+  actions["truncate"] = [](const Words& w) {
+    return numeric(w[1]).truncate(std::stoi(w[2])).to_string();
+  };
   actions["ceil"] = [](const Words& w) { return numeric(w[1]).ceil().to_string(); };
   actions["floor"] = [](const Words& w) { return numeric(w[1]).floor().to_string(); };
   actions["trim_scale"] = [](const Words& w) { return numeric(w[1]).trim_scale().to_string(); };
@@ -122,28 +130,47 @@ Actions numeric_actions() {
   actions["int8"] = [](const Words& w) {
     return show(numeric(w[1]).to_int64(), [](std::int64_t value) { return std::to_string(value); });
   };
-  actions["compare"] = [](const Words& w) { return std::to_string(sign(numeric(w[1]) <=> numeric(w[2]))); };
+  actions["compare"] = [](const Words& w) {
+    return std::to_string(sign(numeric(w[1]) <=> numeric(w[2])));
+  };
   actions["typmod"] = numeric_typmod_text;
   return actions;
 }
 
 Actions calendar_actions() {
   Actions actions;
-  actions["extract"] = [](const Words& w) { return text_of(extract_timestamp(w[1], timestamp(w[2]))); };
-  actions["extract_date"] = [](const Words& w) {
-    return text_of(extract_date(w[1], value_of<std::int32_t>(w[2].substr(0, w[2].find(' ')), TypeKind::kDate)));
+  actions["extract"] = [](const Words& w) {
+    return text_of(extract_timestamp(w[1], timestamp(w[2])));
   };
-  actions["extract_interval"] = [](const Words& w) { return text_of(extract_interval(w[1], interval(w[2]))); };
-  actions["trunc"] = [](const Words& w) { return timestamp_text(truncate_timestamp(w[1], timestamp(w[2]))); };
-  actions["trunc_interval"] = [](const Words& w) { return text_of(truncate_interval(w[1], interval(w[2]))); };
-  actions["plus"] = [](const Words& w) { return timestamp_text(add_interval(timestamp(w[1]), interval(w[2]))); };
-  actions["minus"] = [](const Words& w) { return text_of(subtract_timestamps(timestamp(w[1]), timestamp(w[2]))); };
+  actions["extract_date"] = [](const Words& w) {
+    return text_of(extract_date(
+        w[1], value_of<std::int32_t>(w[2].substr(0, w[2].find(' ')), TypeKind::kDate)));
+  };
+  actions["extract_interval"] = [](const Words& w) {
+    return text_of(extract_interval(w[1], interval(w[2])));
+  };
+  actions["trunc"] = [](const Words& w) {
+    return timestamp_text(truncate_timestamp(w[1], timestamp(w[2])));
+  };
+  actions["trunc_interval"] = [](const Words& w) {
+    return text_of(truncate_interval(w[1], interval(w[2])));
+  };
+  actions["plus"] = [](const Words& w) {
+    return timestamp_text(add_interval(timestamp(w[1]), interval(w[2])));
+  };
+  actions["minus"] = [](const Words& w) {
+    return text_of(subtract_timestamps(timestamp(w[1]), timestamp(w[2])));
+  };
   actions["age"] = [](const Words& w) { return text_of(age(timestamp(w[1]), timestamp(w[2]))); };
-  actions["times"] = [](const Words& w) { return text_of(multiply(interval(w[1]), std::stod(w[2]))); };
+  actions["times"] = [](const Words& w) {
+    return text_of(multiply(interval(w[1]), std::stod(w[2])));
+  };
   actions["over"] = [](const Words& w) { return text_of(divide(interval(w[1]), std::stod(w[2]))); };
   actions["justify_hours"] = [](const Words& w) { return text_of(justify_hours(interval(w[1]))); };
   actions["justify_days"] = [](const Words& w) { return text_of(justify_days(interval(w[1]))); };
-  actions["justify_interval"] = [](const Words& w) { return text_of(justify_interval(interval(w[1]))); };
+  actions["justify_interval"] = [](const Words& w) {
+    return text_of(justify_interval(interval(w[1])));
+  };
   actions["compare_interval"] = [](const Words& w) {
     return std::to_string(sign(interval_span(interval(w[1])) <=> interval_span(interval(w[2]))));
   };

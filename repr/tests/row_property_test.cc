@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include <catch2/catch.hpp>
 #include <freshet/repr/datetime.h>
 #include <freshet/repr/row.h>
+#include <catch2/catch.hpp>
 
 #include "generate.h"
 
@@ -41,7 +41,8 @@ TEST_CASE("row: no key is a prefix of another", "[repr][row][property]") {
   }
 }
 
-TEST_CASE("row: rows have equal bytes exactly if nothing tells them apart", "[repr][row][property]") {
+TEST_CASE("row: rows have equal bytes exactly if nothing tells them apart",
+          "[repr][row][property]") {
   testing::Random random = testing::seeded_random(3);
   for (const SqlType& type : storable_types()) {
     RowCodec codec({type});
@@ -82,7 +83,8 @@ std::strong_ordering compare_rows(const DatumRow& a, const DatumRow& b, const Ta
   return std::strong_ordering::equal;
 }
 
-TEST_CASE("row: columns and datums give the same bytes, and both come back", "[repr][row][property]") {
+TEST_CASE("row: columns and datums give the same bytes, and both come back",
+          "[repr][row][property]") {
   for (std::uint64_t round = 0; round < 300; ++round) {
     testing::Random random = testing::seeded_random(100 + round);
     const Table table = random_table(random);
@@ -95,7 +97,8 @@ TEST_CASE("row: columns and datums give the same bytes, and both come back", "[r
       REQUIRE(rows[r] == codec.encode(table.rows[r]));
       const DatumRow back = codec.decode_row(rows[r]).value();
       for (std::size_t c = 0; c < back.size(); ++c) {
-        INFO(describe(table.rows[r][c], table.types[c]) << " as " << describe(back[c], table.types[c]));
+        INFO(describe(table.rows[r][c], table.types[c])
+             << " as " << describe(back[c], table.types[c]));
         REQUIRE(identical(back[c], table.rows[r][c], table.types[c]));
       }
     }
@@ -115,7 +118,8 @@ TEST_CASE("row: wanted columns come out as if all were decoded", "[repr][row][pr
     const Chunk chunk = chunk_from_rows(table.rows, table.columns, 7);
     BytesVector rows;
     std::vector<std::uint32_t> reversed;
-    for (std::size_t r = chunk.rows; r > 0; --r) reversed.push_back(static_cast<std::uint32_t>(r - 1));
+    for (std::size_t r = chunk.rows; r > 0; --r)
+      reversed.push_back(static_cast<std::uint32_t>(r - 1));
     codec.encode(chunk.columns, reversed, rows);
     std::vector<std::size_t> wanted;
     for (std::size_t c = 0; c < table.types.size(); ++c) {
@@ -198,7 +202,8 @@ TEST_CASE("row: truncated, flipped and random bytes are errors at worst", "[repr
       must_survive(codec, damaged);
     }
     std::string noise;
-    for (int i = random.int_below(50); i > 0; --i) noise.push_back(static_cast<char>(random.below(256)));
+    for (int i = random.int_below(50); i > 0; --i)
+      noise.push_back(static_cast<char>(random.below(256)));
     must_survive(codec, noise);
   }
   CHECK(refused > 2000);
@@ -215,7 +220,9 @@ TEST_CASE("row: a wrong tag in a long row is an error", "[repr][row]") {
 
 TEST_CASE("row: forms that are the default take no bytes", "[repr][row]") {
   RowCodec codec({TypeKind::kNumeric, TypeKind::kInt4});
-  const auto row = [&](Numeric n) { return codec.encode({Datum(std::move(n)), Datum(std::int32_t{5})}); };
+  const auto row = [&](Numeric n) {
+    return codec.encode({Datum(std::move(n)), Datum(std::int32_t{5})});
+  };
   CHECK(row(Numeric::from_parts(1234567, 2)).size() == 5);      // 12345.67: tag, two bytes, .67; 5
   CHECK(row(Numeric::from_parts(1234560, 2)).size() == 5 + 1);  // one zero shown
   const std::string money = row(Numeric::from_parts(1234560, 2));

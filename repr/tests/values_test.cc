@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types, text round trips, columns and UTF-8.
-#include <catch2/catch.hpp>
 #include <freshet/repr/chunk.h>
 #include <freshet/repr/datetime.h>
 #include <freshet/repr/row.h>
 #include <freshet/repr/text.h>
 #include <freshet/repr/utf8.h>
+#include <catch2/catch.hpp>
 
 #include "generate.h"
 
@@ -71,7 +71,8 @@ TEST_CASE("binary: every value is read back as it was written, and cut bytes are
       REQUIRE(back);
       REQUIRE(identical(*back, datum, type));
       std::string damaged = bytes;
-      if (!damaged.empty()) damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
+      if (!damaged.empty())
+        damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
       static_cast<void>(from_binary(damaged, type));
       static_cast<void>(from_binary(std::string_view(bytes).substr(0, bytes.size() / 2), type));
     }
@@ -86,7 +87,8 @@ TEST_CASE("text: random input is a value or an error, never more", "[repr][text]
   for (const SqlType& type : storable_types()) {
     for (int i = 0; i < 600; ++i) {
       std::string text;
-      for (int n = random.int_below(14); n > 0; --n) text.push_back(kAlphabet[random.below(kAlphabet.size())]);
+      for (int n = random.int_below(14); n > 0; --n)
+        text.push_back(kAlphabet[random.below(kAlphabet.size())]);
       const auto datum = format.read(text, type);
       if (!datum) {
         REQUIRE(datum.error().sqlstate.view() != "XX000");
@@ -102,7 +104,8 @@ TEST_CASE("text: random input is a value or an error, never more", "[repr][text]
   CHECK(read > 1000);
 }
 
-TEST_CASE("column: gather, constants and builders keep values and NULLs", "[repr][column][property]") {
+TEST_CASE("column: gather, constants and builders keep values and NULLs",
+          "[repr][column][property]") {
   testing::Random random = testing::seeded_random(14);
   for (const SqlType& type : storable_types()) {
     std::vector<Datum> values;
@@ -114,7 +117,8 @@ TEST_CASE("column: gather, constants and builders keep values and NULLs", "[repr
     const ColumnPtr column = builder.finish();
     REQUIRE(builder.size() == 0);
     std::vector<std::uint32_t> rows;
-    for (int i = 0; i < 80; ++i) rows.push_back(static_cast<std::uint32_t>(random.below(values.size())));
+    for (int i = 0; i < 80; ++i)
+      rows.push_back(static_cast<std::uint32_t>(random.below(values.size())));
     const ColumnPtr gathered = gather(*column, rows);
     ColumnBuilder copy(type.physical());
     for (const std::uint32_t row : rows) copy.append_from(*column, row);
@@ -171,8 +175,9 @@ TEST_CASE("numeric: small and long values are one type", "[repr][numeric][proper
     REQUIRE(sum.subtract(b).value() == a);
     REQUIRE((a < b) == a.subtract(b).value().is_negative());
     if (!b.is_zero() && a.scale() + b.scale() < 100) {
-      REQUIRE(a.multiply(b).value().divide(b).value().subtract(a).value().abs() <=
-              Numeric::parse("1e-10").value().add(a.abs().divide(Numeric(1000000000)).value()).value());
+      REQUIRE(
+          a.multiply(b).value().divide(b).value().subtract(a).value().abs() <=
+          Numeric::parse("1e-10").value().add(a.abs().divide(Numeric(1000000000)).value()).value());
       const Numeric rest = a.remainder(b).value();
       REQUIRE(rest.abs() < b.abs());
     }
@@ -194,10 +199,12 @@ TEST_CASE("utf8: bad sequences are found where they begin", "[repr][utf8]") {
   const struct {
     std::string_view text;
     std::size_t at;
-  } cases[] = {{std::string_view("a\0b", 3), 1}, {"\xC0\x80", 0}, {"ab\xE2\x82", 2}, {"\xED\xA0\x80", 0},
-               {"\xF4\x90\x80\x80", 0},           {"\xFF", 0},     {"12345678\x80", 8}};
+  } cases[] = {
+      {std::string_view("a\0b", 3), 1}, {"\xC0\x80", 0}, {"ab\xE2\x82", 2},  {"\xED\xA0\x80", 0},
+      {"\xF4\x90\x80\x80", 0},          {"\xFF", 0},     {"12345678\x80", 8}};
   for (const auto& c : cases) CHECK(utf8::first_invalid(c.text) == c.at);
-  CHECK(utf8::validate("\xC3(").error().message == "invalid byte sequence for encoding \"UTF8\": 0xc3 0x28");
+  CHECK(utf8::validate("\xC3(").error().message ==
+        "invalid byte sequence for encoding \"UTF8\": 0xc3 0x28");
   CHECK(utf8::length("é😀a") == 3);
   CHECK(utf8::offset_of("é😀a", 2) == 6);
   std::string copy;
@@ -209,7 +216,9 @@ TEST_CASE("utf8: bad sequences are found where they begin", "[repr][utf8]") {
 TEST_CASE("time zone: offsets follow the rules beyond the tables", "[repr][datetime]") {
   const TimeZone berlin = TimeZone::find("europe/berlin").value();
   CHECK(berlin.name() == "Europe/Berlin");
-  const auto at = [](int year, int month) { return make_timestamp({year, month, 15, 12, 0, 0}).value(); };
+  const auto at = [](int year, int month) {
+    return make_timestamp({year, month, 15, 12, 0, 0}).value();
+  };
   for (const int year : {1999, 2024, 2037, 2038, 2200}) {
     CHECK(berlin.offset_at(at(year, 1)) == 3600);
     CHECK(berlin.offset_at(at(year, 7)) == 7200);
@@ -218,7 +227,8 @@ TEST_CASE("time zone: offsets follow the rules beyond the tables", "[repr][datet
   CHECK(TimeZone::find("nowhere").error().message == "time zone \"nowhere\" not recognized");
   // The day the clock goes forward has 23 hours.
   const std::int64_t noon = berlin.to_utc(make_timestamp({2024, 3, 30, 12, 0, 0}).value()).value();
-  CHECK(add_interval_in_zone(noon, Interval{0, 1, 0}, berlin).value() - noon == 23 * kMicrosPerHour);
+  CHECK(add_interval_in_zone(noon, Interval{0, 1, 0}, berlin).value() - noon ==
+        23 * kMicrosPerHour);
 }
 
 }  // namespace

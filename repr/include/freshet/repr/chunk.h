@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Columnar updates: what the edges of SQL dataflows carry.
 ///
-/// A `Column` is an immutable vector of values of one physical type with an optional validity map; columns
-/// are shared, so projecting and appending columns copies nothing. A `Chunk` is a list of columns of one
-/// length with a time and a diff for each row. Times are a dictionary (most chunks have one time), and
-/// `diffs` is absent while every diff is +1.
+/// A `Column` is an immutable vector of values of one physical type with an optional validity map;
+/// columns are shared, so projecting and appending columns copies nothing. A `Chunk` is a list of
+/// columns of one length with a time and a diff for each row. Times are a dictionary (most chunks
+/// have one time), and `diffs` is absent while every diff is +1.
 ///
-/// Space: a fixed-width value costs its width; bytes cost 4 for the offset plus themselves; validity one
-/// byte a row, only where there is a NULL.
-/// Thread safety: immutable once built; share freely.
+/// Space: a fixed-width value costs its width; bytes cost 4 for the offset plus themselves;
+/// validity one byte a row, only where there is a NULL. Thread safety: immutable once built; share
+/// freely.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ class BytesVector {
 using ColumnValues =
     std::variant<std::vector<std::uint8_t>,  // kBool
                  std::vector<std::int16_t>, std::vector<std::int32_t>, std::vector<std::int64_t>,
-                 std::vector<float>, std::vector<double>, std::vector<Numeric>, std::vector<Interval>,
-                 std::vector<Uuid>, BytesVector>;
+                 std::vector<float>, std::vector<double>, std::vector<Numeric>,
+                 std::vector<Interval>, std::vector<Uuid>, BytesVector>;
 
 class Column {
  public:
@@ -117,7 +117,8 @@ class ColumnBuilder {
     return std::get<Vector>(values_);
   }
   void append_from(const Column& column, std::size_t row);
-  /// The vector of values, whose type `physical()` tells; it stays at its place while the builder lives.
+  /// The vector of values, whose type `physical()` tells; it stays at its place while the builder
+  /// lives.
   void* address();
   [[nodiscard]] bool last_is_null() const {
     return !validity_.empty() && validity_.back() == 0 && validity_.size() == size();
@@ -173,7 +174,8 @@ struct Chunk {
 };
 
 /// Rows of datums as a chunk at one time with diff +1; for tests, constants and edges.
-Chunk chunk_from_rows(std::span<const DatumRow> rows, std::span<const ColumnType> types, SqlTime time);
+Chunk chunk_from_rows(std::span<const DatumRow> rows, std::span<const ColumnType> types,
+                      SqlTime time);
 std::vector<DatumRow> rows_from_chunk(const Chunk& chunk, std::span<const ColumnType> types);
 
 }  // namespace freshet::repr

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Calendar arithmetic: dates, times, timestamps, intervals and time zones as PostgreSQL reckons them.
+/// Calendar arithmetic: dates, times, timestamps, intervals and time zones as PostgreSQL reckons
+/// them.
 ///
-/// A date is a count of days and a timestamp a count of microseconds, both from 2000-01-01 00:00 (UTC for
-/// timestamptz) in the proleptic Gregorian calendar; a time of day is microseconds from midnight, up to
-/// and including 24:00. The extreme values of the integers are the infinities. Years are astronomical
-/// here: 0 is 1 BC.
+/// A date is a count of days and a timestamp a count of microseconds, both from 2000-01-01 00:00
+/// (UTC for timestamptz) in the proleptic Gregorian calendar; a time of day is microseconds from
+/// midnight, up to and including 24:00. The extreme values of the integers are the infinities.
+/// Years are astronomical here: 0 is 1 BC.
 ///
-/// Errors: 22008 out of range, 22023 for a field or zone that does not exist or fits not, with PostgreSQL's messages.
-/// Thread safety: all functions are pure; a `TimeZone` is immutable.
+/// Errors: 22008 out of range, 22023 for a field or zone that does not exist or fits not, with
+/// PostgreSQL's messages. Thread safety: all functions are pure; a `TimeZone` is immutable.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,8 @@ constexpr bool is_valid_timestamp(std::int64_t timestamp) {
   return timestamp >= kTimestampMin && timestamp < kTimestampEnd;
 }
 
-// --- The calendar ---------------------------------------------------------------------------------
+// --- The calendar
+// ---------------------------------------------------------------------------------
 
 struct CivilDate {
   std::int32_t year = 0;
@@ -124,7 +126,8 @@ Result<Interval> make_interval(const IntervalParts& parts);
 /// to_timestamp(double precision): seconds since 1970.
 Result<std::int64_t> timestamp_from_unix_seconds(double seconds);
 
-// --- Conversions; infinities pass through ------------------------------------------------------------
+// --- Conversions; infinities pass through
+// ------------------------------------------------------------
 
 Result<std::int64_t> timestamp_from_date(std::int32_t date);
 std::int32_t date_from_timestamp(std::int64_t timestamp);
@@ -134,7 +137,8 @@ std::int64_t round_time(std::int64_t time, std::int32_t precision);
 /// As a cast to interval with that modifier: drops fields and rounds seconds.
 Result<Interval> apply_interval_typmod(const Interval& interval, std::int32_t typmod);
 
-// --- Arithmetic --------------------------------------------------------------------------------------
+// --- Arithmetic
+// --------------------------------------------------------------------------------------
 
 /// What intervals are compared by: microseconds with months of 30 days.
 constexpr Int128 interval_span(const Interval& interval) {
@@ -163,13 +167,33 @@ Result<Interval> justify_hours(const Interval& interval);     ///< 24 hours beco
 Result<Interval> justify_days(const Interval& interval);      ///< 30 days become a month.
 Result<Interval> justify_interval(const Interval& interval);  ///< Both, all of one sign.
 
-// --- Fields ------------------------------------------------------------------------------------------
+// --- Fields
+// ------------------------------------------------------------------------------------------
 
 /// The fields of EXTRACT, date_part and date_trunc.
 enum class DateField : std::uint8_t {
-  kMicroseconds, kMilliseconds, kSecond, kMinute, kHour, kDay, kWeek, kMonth, kQuarter, kYear, kIsoYear,
-  kDecade, kCentury, kMillennium, kDayOfWeek, kIsoDayOfWeek, kDayOfYear, kEpoch, kJulian,
-  kTimezone, kTimezoneHour, kTimezoneMinute,
+  kMicroseconds,
+  kMilliseconds,
+  kSecond,
+  kMinute,
+  kHour,
+  kDay,
+  kWeek,
+  kMonth,
+  kQuarter,
+  kYear,
+  kIsoYear,
+  kDecade,
+  kCentury,
+  kMillennium,
+  kDayOfWeek,
+  kIsoDayOfWeek,
+  kDayOfYear,
+  kEpoch,
+  kJulian,
+  kTimezone,
+  kTimezoneHour,
+  kTimezoneMinute,
 };
 /// Any spelling PostgreSQL takes ("mon", "months", "msec", …), any case.
 std::optional<DateField> date_field(std::string_view name);
@@ -187,15 +211,16 @@ Result<std::int64_t> truncate_timestamp(std::string_view name, std::int64_t time
                                         const TimeZone* zone = nullptr);
 Result<Interval> truncate_interval(std::string_view name, const Interval& interval);
 
-// --- Time zones --------------------------------------------------------------------------------------
+// --- Time zones
+// --------------------------------------------------------------------------------------
 
 /// A fixed offset or a zone of the IANA database. Cheap to copy.
 class TimeZone {
  public:
   TimeZone() = default;  ///< UTC
   static TimeZone fixed(std::int32_t seconds_east);
-  /// As AT TIME ZONE reads it: "UTC", "Europe/Paris" (any case), "EST", and POSIX "<+03>-3" or "-05:30",
-  /// whose sign counts west. 22023 `time zone "x" not recognized`.
+  /// As AT TIME ZONE reads it: "UTC", "Europe/Paris" (any case), "EST", and POSIX "<+03>-3" or
+  /// "-05:30", whose sign counts west. 22023 `time zone "x" not recognized`.
   static Result<TimeZone> find(std::string_view name);
   /// As SET TIME ZONE reads it: a bare number is hours east, anything else as `find`.
   static Result<TimeZone> from_setting(std::string_view value);
@@ -204,8 +229,8 @@ class TimeZone {
   [[nodiscard]] bool is_fixed() const { return database_ == nullptr; }
   /// Seconds east of Greenwich at that moment (a timestamptz).
   [[nodiscard]] std::int32_t offset_at(std::int64_t utc) const;
-  /// The moment of a local timestamp. In a gap the offset before it holds; of two moments the one in
-  /// standard time is taken. Infinities pass through.
+  /// The moment of a local timestamp. In a gap the offset before it holds; of two moments the one
+  /// in standard time is taken. Infinities pass through.
   [[nodiscard]] Result<std::int64_t> to_utc(std::int64_t local) const;
   /// The local timestamp of a moment.
   [[nodiscard]] Result<std::int64_t> to_local(std::int64_t utc) const;
@@ -215,7 +240,8 @@ class TimeZone {
  private:
   std::string name_ = "UTC";
   std::int32_t fixed_seconds_ = 0;
-  const void* database_ = nullptr;  // a zone of the loaded IANA database, which lives as long as the process
+  const void* database_ =
+      nullptr;  // a zone of the loaded IANA database, which lives as long as the process
 };
 
 /// Adds in local time of `zone`: a day may have 23 or 25 hours.

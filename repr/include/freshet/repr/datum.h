@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `Datum`: one SQL value, owned; NULL is a datum without a value.
 ///
-/// A datum does not know its SQL type, only how its value lies in memory; the `SqlType` always stands
-/// beside it. It serves plans (literals), tests, the naive engine and the edges. Hot paths work on
-/// columns (chunk.h), never on datums.
+/// A datum does not know its SQL type, only how its value lies in memory; the `SqlType` always
+/// stands beside it. It serves plans (literals), tests, the naive engine and the edges. Hot paths
+/// work on columns (chunk.h), never on datums.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@
 
 namespace freshet::repr {
 
-/// SQL compares intervals by months of 30 days of 24 hours (`interval_span` in datetime.h); the three
-/// parts are the form. `==` here is identity of the parts.
+/// SQL compares intervals by months of 30 days of 24 hours (`interval_span` in datetime.h); the
+/// three parts are the form. `==` here is identity of the parts.
 struct Interval {
   std::int32_t months = 0;
   std::int32_t days = 0;
@@ -35,9 +35,9 @@ struct ArrayValue;
 
 class Datum {
  public:
-  using Value = std::variant<std::monostate, bool, std::int16_t, std::int32_t, std::int64_t, float,
-                             double, Numeric, Interval, Uuid, std::string,
-                             std::shared_ptr<const ArrayValue>>;
+  using Value =
+      std::variant<std::monostate, bool, std::int16_t, std::int32_t, std::int64_t, float, double,
+                   Numeric, Interval, Uuid, std::string, std::shared_ptr<const ArrayValue>>;
   Datum() = default;  ///< NULL
   template <typename T>
     requires std::is_constructible_v<Value, std::in_place_type_t<T>, T>
@@ -80,11 +80,13 @@ struct TextOptions {
   std::int32_t extra_float_digits = 1;
   std::string time_zone = "UTC";
 };
-/// The value as PostgreSQL's output function prints it; it must not be NULL. For many values see text.h.
+/// The value as PostgreSQL's output function prints it; it must not be NULL. For many values see
+/// text.h.
 std::string to_text(const Datum& datum, const SqlType& type, const TextOptions& options = {});
-/// As the type's input function reads it, type modifier included. 22P02, 22007, 22008, 22003, 22001 with
-/// PostgreSQL's messages.
-Result<Datum> from_text(std::string_view text, const SqlType& type, const TextOptions& options = {});
+/// As the type's input function reads it, type modifier included. 22P02, 22007, 22008, 22003, 22001
+/// with PostgreSQL's messages.
+Result<Datum> from_text(std::string_view text, const SqlType& type,
+                        const TextOptions& options = {});
 /// PostgreSQL's binary send and receive formats. 22P03 on bad bytes, 08P01 on a wrong length.
 std::string to_binary(const Datum& datum, const SqlType& type);
 Result<Datum> from_binary(std::string_view bytes, const SqlType& type);

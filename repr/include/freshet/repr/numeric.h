@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// PostgreSQL's numeric: exact decimal numbers with a display scale, NaN and the infinities.
 ///
-/// A coefficient of up to 127 bits lies inside the object (24 bytes); larger ones go to the heap, with
-/// no limit but PostgreSQL's (131072 digits before the point, 16383 after). The *scale* (digits shown
-/// after the point) is a form: 1.0 and 1.00 are equal. Result scales follow PostgreSQL's rules.
-/// NaN equals itself and is the greatest value, above infinity.
+/// A coefficient of up to 127 bits lies inside the object (24 bytes); larger ones go to the heap,
+/// with no limit but PostgreSQL's (131072 digits before the point, 16383 after). The *scale*
+/// (digits shown after the point) is a form: 1.0 and 1.00 are equal. Result scales follow
+/// PostgreSQL's rules. NaN equals itself and is the greatest value, above infinity.
 ///
 /// Errors: overflow 22003, division by zero 22012, bad text 22P02.
 #pragma once
@@ -35,12 +35,14 @@ class Numeric {
   static Numeric infinity(bool negative = false);
   /// As numeric_in reads it: "-1.50", "1e10", "NaN", "Infinity".
   static Result<Numeric> parse(std::string_view text);
-  static Result<Numeric> from_double(double value);  ///< As the cast: shortest decimal of 15 digits.
-  static Numeric from_float(float value);            ///< 6 digits.
+  static Result<Numeric> from_double(
+      double value);                       ///< As the cast: shortest decimal of 15 digits.
+  static Numeric from_float(float value);  ///< 6 digits.
 
   Numeric(const Numeric& other)
       : low_(other.low_), high_(other.high_), scale_(other.scale_), kind_(other.kind_) {
-    if (kind_ == Kind::kBig) [[unlikely]] retain();
+    if (kind_ == Kind::kBig) [[unlikely]]
+      retain();
   }
   Numeric(Numeric&& other) noexcept
       : low_(other.low_), high_(other.high_), scale_(other.scale_), kind_(other.kind_) {
@@ -54,7 +56,8 @@ class Numeric {
     return *this;
   }
   ~Numeric() {
-    if (kind_ == Kind::kBig) [[unlikely]] release();
+    if (kind_ == Kind::kBig) [[unlikely]]
+      release();
   }
 
   [[nodiscard]] bool is_nan() const { return kind_ == Kind::kNaN; }
@@ -63,7 +66,9 @@ class Numeric {
   }
   [[nodiscard]] bool is_finite() const { return kind_ <= Kind::kBig; }
   [[nodiscard]] bool is_negative() const;  ///< False for zero and NaN.
-  [[nodiscard]] bool is_zero() const { return kind_ == Kind::kSmall && (low_ | static_cast<std::uint64_t>(high_)) == 0; }
+  [[nodiscard]] bool is_zero() const {
+    return kind_ == Kind::kSmall && (low_ | static_cast<std::uint64_t>(high_)) == 0;
+  }
   /// Digits after the point; 0 for NaN and infinities.
   [[nodiscard]] int scale() const { return scale_; }
   /// The coefficient and scale if it fits: value = coefficient / 10^scale. False otherwise.
@@ -85,7 +90,8 @@ class Numeric {
   [[nodiscard]] Result<Numeric> add(const Numeric& other) const;
   [[nodiscard]] Result<Numeric> subtract(const Numeric& other) const;
   [[nodiscard]] Result<Numeric> multiply(const Numeric& other) const;
-  [[nodiscard]] Result<Numeric> divide(const Numeric& other) const;   ///< PostgreSQL's select_div_scale.
+  [[nodiscard]] Result<Numeric> divide(
+      const Numeric& other) const;  ///< PostgreSQL's select_div_scale.
   [[nodiscard]] Result<Numeric> remainder(const Numeric& other) const;
   [[nodiscard]] Result<Numeric> power(const Numeric& exponent) const;
   [[nodiscard]] Result<Numeric> sqrt() const;
@@ -94,12 +100,12 @@ class Numeric {
   [[nodiscard]] Result<Numeric> log(const Numeric& base) const;
   [[nodiscard]] Numeric negate() const;
   [[nodiscard]] Numeric abs() const;
-  [[nodiscard]] Numeric round(int scale) const;     ///< Half away from zero; `scale` may be negative.
+  [[nodiscard]] Numeric round(int scale) const;  ///< Half away from zero; `scale` may be negative.
   [[nodiscard]] Numeric truncate(int scale) const;
   [[nodiscard]] Numeric ceil() const;
   [[nodiscard]] Numeric floor() const;
   [[nodiscard]] Numeric trim_scale() const;
-  [[nodiscard]] int min_scale() const;              ///< The least scale that shows the value.
+  [[nodiscard]] int min_scale() const;  ///< The least scale that shows the value.
   /// As a cast to numeric(p, s): rounds, then 22003 "numeric field overflow" if too wide.
   [[nodiscard]] Result<Numeric> apply_typmod(std::int32_t typmod) const;
 
@@ -118,8 +124,8 @@ class Numeric {
   void retain() const;
   void release();
 
-  // Small: coefficient in (high_, low_), never the least Int128. Big: low_ holds a counted pointer to a
-  // coefficient that is not small. So a value and scale have one representation.
+  // Small: coefficient in (high_, low_), never the least Int128. Big: low_ holds a counted pointer
+  // to a coefficient that is not small. So a value and scale have one representation.
   std::uint64_t low_ = 0;
   std::int64_t high_ = 0;
   std::int32_t scale_ = 0;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The canonical row encoding: one row as bytes, whose `memcmp` order is SQL order.
 ///
-/// A row is all key bytes of its columns in order, then all forms in order. Equal values have equal key
-/// bytes; a form says how the value looks where equal values can look different (numeric scale, float
-/// -0, interval parts, char(n) blanks) and takes no bytes when it is the type's default and no later
-/// column has one. NULL sorts last. Integers of every width share one encoding, so int4 and int8 keys join.
-/// The encoding is self-delimiting per value and versioned by `kRowFormat`; order and equality rules of
-/// every type stand in docs/row-format.md.
+/// A row is all key bytes of its columns in order, then all forms in order. Equal values have equal
+/// key bytes; a form says how the value looks where equal values can look different (numeric scale,
+/// float -0, interval parts, char(n) blanks) and takes no bytes when it is the type's default and
+/// no later column has one. NULL sorts last. Integers of every width share one encoding, so int4
+/// and int8 keys join. The encoding is self-delimiting per value and versioned by `kRowFormat`;
+/// order and equality rules of every type stand in docs/row-format.md.
 ///
 ///     RowCodec codec({TypeKind::kInt8, TypeKind::kText});
 ///     BytesVector rows;
 ///     codec.encode(chunk.columns, 0, chunk.rows, rows);        // appends one row each
 ///     std::vector<ColumnPtr> columns = codec.decode(rows);     // all, or only the wanted columns
 ///
-/// Cost: encode 50-100 M values/s of fixed width, decode about twice that; a column that is not wanted is
-/// skipped without being built.
-/// Errors: decode of bytes that this codec did not write is kCorrupt, never undefined behaviour.
+/// Cost: encode 50-100 M values/s of fixed width, decode about twice that; a column that is not
+/// wanted is skipped without being built. Errors: decode of bytes that this codec did not write is
+/// kCorrupt, never undefined behaviour.
 #pragma once
 
 #include <span>

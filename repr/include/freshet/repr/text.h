@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Text and binary of many values: what the wire protocol and COPY use.
 ///
-/// A `TextFormat` looks its time zone up once, writes straight out of columns and reads straight into
-/// column builders; nothing is allocated for a value of fixed width.
+/// A `TextFormat` looks its time zone up once, writes straight out of columns and reads straight
+/// into column builders; nothing is allocated for a value of fixed width.
 ///
 ///     TextFormat format({.time_zone = "Europe/Paris"});
 ///     format.write(out, *column, row, type);                     // appends
@@ -28,7 +28,8 @@ class TextFormat {
   void write(std::string& out, const Column& column, std::size_t row, const SqlType& type) const;
 
   [[nodiscard]] Result<Datum> read(std::string_view text, const SqlType& type) const;
-  [[nodiscard]] Result<void> read(std::string_view text, const SqlType& type, ColumnBuilder& out) const;
+  [[nodiscard]] Result<void> read(std::string_view text, const SqlType& type,
+                                  ColumnBuilder& out) const;
 
   [[nodiscard]] const TimeZone& zone() const { return zone_; }
   [[nodiscard]] std::int32_t extra_float_digits() const { return extra_float_digits_; }
@@ -42,8 +43,9 @@ class TextFormat {
 void write_binary(std::string& out, const Datum& datum, const SqlType& type);
 void write_binary(std::string& out, const Column& column, std::size_t row, const SqlType& type);
 
-/// As a cast to a type with a modifier does, and as input functions do: `explicit_cast` cuts strings that are
-/// too long, otherwise they are 22001 unless only blanks are lost. NULL and types without modifier pass.
+/// As a cast to a type with a modifier does, and as input functions do: `explicit_cast` cuts
+/// strings that are too long, otherwise they are 22001 unless only blanks are lost. NULL and types
+/// without modifier pass.
 Result<Datum> apply_typmod(Datum datum, const SqlType& type, bool explicit_cast);
 
 /// Floats alone, as their output functions print them.

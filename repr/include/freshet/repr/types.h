@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// SQL types: what a column holds, and the shape of a relation.
 ///
-/// A `SqlType` is a kind, PostgreSQL's type modifier, and for arrays the element type. Kinds have stable
-/// numbers: they are stored in the catalog. PostgreSQL's OID, name and wire details of a kind come from
-/// `type_info`.
+/// A `SqlType` is a kind, PostgreSQL's type modifier, and for arrays the element type. Kinds have
+/// stable numbers: they are stored in the catalog. PostgreSQL's OID, name and wire details of a
+/// kind come from `type_info`.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace freshet::repr {
 
-/// Stable numbers, never reused. Gaps are left for the kinds of later work (jsonb 30, list 31, map 32,
-/// record 33, range 34, unsigned integers 40-42, bit 43, inet 44, timetz 45).
+/// Stable numbers, never reused. Gaps are left for the kinds of later work (jsonb 30, list 31, map
+/// 32, record 33, range 34, unsigned integers 40-42, bit 43, inet 44, timetz 45).
 enum class TypeKind : std::uint8_t {
   kBool = 1,
   kInt2 = 2,
@@ -39,19 +39,22 @@ enum class TypeKind : std::uint8_t {
   kArray = 18,
   kOid = 19,
   kName = 20,
-  kPgChar = 21,   ///< "char", the one-byte type of the system catalog
-  kRegclass = 22, kRegtype = 23, kRegproc = 24,
+  kPgChar = 21,  ///< "char", the one-byte type of the system catalog
+  kRegclass = 22,
+  kRegtype = 23,
+  kRegproc = 24,
   kUnknown = 25,  ///< an untyped literal before resolution; never a stored column
   kRecord = 33,
 };
 
-/// How values of a kind lie in memory (see chunk.h). Dates are days and timestamps microseconds from
-/// 2000-01-01 (datetime.h); oid and the reg* types are 64-bit integers, so that they order as unsigned.
+/// How values of a kind lie in memory (see chunk.h). Dates are days and timestamps microseconds
+/// from 2000-01-01 (datetime.h); oid and the reg* types are 64-bit integers, so that they order as
+/// unsigned.
 enum class PhysicalType : std::uint8_t {
-  kBool,      ///< std::uint8_t, 0 or 1
-  kInt16,     ///< int2
-  kInt32,     ///< int4, date
-  kInt64,     ///< int8, time, timestamp, timestamptz, oid, reg*
+  kBool,   ///< std::uint8_t, 0 or 1
+  kInt16,  ///< int2
+  kInt32,  ///< int4, date
+  kInt64,  ///< int8, time, timestamp, timestamptz, oid, reg*
   kFloat,
   kDouble,
   kNumeric,   ///< Numeric

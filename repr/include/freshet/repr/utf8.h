@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// UTF-8: validation, and positions counted in characters.
 ///
-/// All text in Freshet is valid UTF-8 without NUL; these functions check it where bytes enter and count
-/// characters inside. The counting functions assume valid input and never read past its end.
+/// All text in Freshet is valid UTF-8 without NUL; these functions check it where bytes enter and
+/// count characters inside. The counting functions assume valid input and never read past its end.
 #pragma once
 
 #include <cstddef>
