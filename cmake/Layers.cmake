@@ -20,6 +20,7 @@ set(FRESHET_ARROWS_server base timely_progress timely differential repr expr per
     storage_api compute_api storage compute adapter)
 set(FRESHET_ARROWS_testing_core base timely_progress)
 set(FRESHET_ARROWS_testing_files base)
+set(FRESHET_ARROWS_testing_plans base repr expr timely_progress testing_core)
 set(FRESHET_ARROWS_testing_dataflow testing_core timely differential ${FRESHET_ARROWS_testing_core})
 set(FRESHET_ARROWS_testing_sim testing_core testing_dataflow server ${FRESHET_ARROWS_server})
 list(REMOVE_DUPLICATES FRESHET_ARROWS_persist_dataflow)

@@ -81,6 +81,7 @@ bool propagate(const JoinErrors& join, PartialRow& row) {
   bool learned = false;
   for (const std::vector<Scalar>& members : join.equivalences) {
     for (const Scalar& from : members) {
+      if (from.columns().empty()) continue;
       const PartialValue value = evaluate_partial(from, row, join.types);
       if (!value.is_value() || value.value.is_null()) continue;
       for (const Scalar& to : members) {

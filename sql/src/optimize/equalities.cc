@@ -107,48 +107,54 @@ class JoinEqualities {
     return true;
   }
 
-  /// Filters every member by the literal; drops those that are then done.
+  /// Filters every member by the literal, which is then no longer needed in the class. The other members stay:
+  /// they say which columns of an error row are known.
   void pin(Class& members, const Scalar& literal) {
-    Class rest;
+    bool all_pinned = true;
     for (const Scalar& member : members) {
       if (member.is_literal()) continue;
       const auto i = home(member);
       const auto equality = i ? make_equality(local(member, *i), literal) : std::nullopt;
-      if (!equality) {
-        rest.push_back(member);
-        continue;
-      }
-      if (!literal_of(inputs_[*i], local(member, *i))) added_[*i].push_back(*equality);
+      all_pinned = all_pinned && equality;
+      if (equality && !literal_of(inputs_[*i], local(member, *i))) added_[*i].push_back(*equality);
     }
-    if (!rest.empty()) rest.push_back(literal);
-    members = std::move(rest);
+    if (all_pinned) std::erase_if(members, [](const Scalar& member) { return member.is_literal(); });
   }
 
+  /// Two members of one input are filtered there; a member alone has to have a value.
   void within_inputs(Class& members) {
-    Class rest;
     std::vector<std::optional<Scalar>> first(inputs_.size());
+    std::set<std::size_t> homes;
+    bool all_tested = true;
     for (const Scalar& member : members) {
       const auto i = home(member);
-      if (!i || !first[*i]) {
-        if (i) first[*i] = member;
-        rest.push_back(member);
+      all_tested = all_tested && i;
+      if (!i) continue;
+      homes.insert(*i);
+      if (!first[*i]) {
+        first[*i] = member;
         continue;
       }
       const auto equality = make_equality(local(*first[*i], *i), local(member, *i));
-      if (!equality) {
-        rest.push_back(member);
-      } else {
-        added_[*i].push_back(*equality);
-      }
+      all_tested = all_tested && equality;
+      if (equality && !has_filter(inputs_[*i], *equality)) added_[*i].push_back(*equality);
     }
-    if (rest.size() == 1 && home(rest[0])) {
-      const std::size_t i = *home(rest[0]);
-      if (rest[0].type().nullable && members.size() == 1) {
-        added_[i].push_back(is_not_null(local(rest[0], i)));
-      }
-      rest.clear();
+    if (!all_tested || homes.size() != 1) return;
+    const std::size_t i = *homes.begin();
+    if (members.size() == 1 && members[0].type().nullable && !literal_of(inputs_[i], local(members[0], i))) {
+      added_[i].push_back(is_not_null(local(members[0], i)));
     }
-    members = std::move(rest);
+    members.clear();
+  }
+
+  static bool has_filter(const Relation& relation, const Scalar& predicate) {
+    if (const auto* project = relation.as<Relation::Project>()) {
+      return has_filter(project->input[0], predicate.with_columns(project->columns));
+    }
+    const auto* filter = relation.as<Relation::Filter>();
+    if (filter == nullptr) return false;
+    const auto& all = filter->predicates;
+    return std::find(all.begin(), all.end(), predicate) != all.end() || has_filter(filter->input[0], predicate);
   }
 
   std::vector<Relation> inputs_;

@@ -75,9 +75,9 @@ Scalar simplify_call(const Scalar& scalar, const Scalar::Call& call) {
 }
 
 /// AND (`deciding` false) and OR (`deciding` true): the deciding literal decides, the other one is dropped.
-Scalar simplify_connective(const Scalar& scalar, bool deciding) {
+Scalar simplify_connective(std::span<const Scalar> arguments, bool deciding) {
   std::vector<Scalar> kept;
-  for (const Scalar& argument : scalar.children()) {
+  for (const Scalar& argument : arguments) {
     if (is_bool(argument, deciding)) return Scalar::boolean(deciding);
     if (is_bool(argument, !deciding)) continue;
     if (std::find(kept.begin(), kept.end(), argument) == kept.end()) kept.push_back(argument);
@@ -106,7 +106,7 @@ Scalar factor_disjunction(const Scalar& scalar) {
     std::erase_if(rest, [&](const Scalar& s) { return std::find(shared.begin(), shared.end(), s) != shared.end(); });
     arms.push_back(Scalar::conjunction(std::move(rest)));
   }
-  shared.push_back(simplify_connective(Scalar::disjunction(std::move(arms)), true));
+  shared.push_back(simplify_connective(arms, true));
   return Scalar::conjunction(std::move(shared));
 }
 
@@ -142,13 +142,13 @@ Scalar simplify_is_null(const Scalar& scalar, const Scalar& argument) {
   if (call == nullptr || !call->function->strict || !call->function->preserves_not_null) return scalar;
   std::vector<Scalar> any;
   for (const Scalar& part : call->arguments) any.push_back(simplify_is_null(Scalar::is_null(part), part));
-  return simplify_connective(Scalar::disjunction(std::move(any)), true);
+  return simplify_connective(any, true);
 }
 
 Scalar simplify_node(const Scalar& scalar) {
   if (const auto* call = scalar.as<Scalar::Call>()) return simplify_call(scalar, *call);
-  if (scalar.as<Scalar::And>() != nullptr) return simplify_connective(scalar, false);
-  if (scalar.as<Scalar::Or>() != nullptr) return factor_disjunction(simplify_connective(scalar, true));
+  if (scalar.as<Scalar::And>() != nullptr) return simplify_connective(scalar.children(), false);
+  if (scalar.as<Scalar::Or>() != nullptr) return factor_disjunction(simplify_connective(scalar.children(), true));
   if (const auto* n = scalar.as<Scalar::If>()) return simplify_if(scalar, *n);
   if (const auto* n = scalar.as<Scalar::Coalesce>()) return simplify_coalesce(*n);
   if (const auto* n = scalar.as<Scalar::IsNull>()) return simplify_is_null(scalar, n->arguments[0]);

@@ -72,7 +72,7 @@ std::optional<ErrorRow> apply_mfp(const Mfp& mfp, const ErrorRow& row,
 /// inputs hold. `types` are those of all inputs, side by side; the input's columns begin at `offset`.
 /// Every column is unknown if a member of an equivalence that reads the input is not known; nothing if one is
 /// NULL or two of a class differ. Else the input's known columns are known, and each bare column of another
-/// input that is equal to a known member (if its type has no forms and lies alike in memory).
+/// input that is equal to a known member with columns (if its type has no forms and lies alike in memory).
 struct JoinErrors {
   std::span<const std::vector<Scalar>> equivalences;
   std::span<const repr::ColumnType> types;

@@ -48,8 +48,8 @@ struct OptimizerOptions {
 Result<expr::Relation> optimize(const expr::Relation& relation, const OptimizerOptions& options = {});
 
 /// The typechecker that runs between passes: columns exist and have the types that expressions think, local ids
-/// are bound once and before use, no claim of non-nullability or keys that the inputs do not bear out.
-/// The error names the node.
+/// are bound once and before use. (What reads of a local claim of NULLs and keys is what its value had when
+/// they were made: it has it still, also if it can no longer be derived.) The error names the node.
 Result<void> typecheck(const expr::Relation& relation);
 
 }  // namespace freshet::sql
