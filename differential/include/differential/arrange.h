@@ -91,7 +91,7 @@ class ArrangeOperator {
                                              timely::Antichain<T>::minimum(), std::move(run));
     trace_->insert(batch);
     if (!held_.valid()) return;
-    if (!batch->empty()) output.give(held_, BatchList<Tr>{{std::move(batch)}});
+    if (!batch->empty()) output.give(held_, BatchList<Tr>{{std::move(batch)}, frontier});
     const auto still = batcher_.held();
     if (still.empty()) {
       held_ = {};
@@ -167,7 +167,7 @@ class ImportOperator {
   void step(timely::Output<T, BatchList<Tr>>& output) {
     if (!held_.valid()) return;
     if (!queue_->batches.empty()) {
-      output.give(held_, BatchList<Tr>{std::exchange(queue_->batches, {})});
+      output.give(held_, BatchList<Tr>{std::exchange(queue_->batches, {}), queue_->upper});
     }
     if (queue_->upper.empty()) {
       held_ = {};

@@ -28,6 +28,8 @@ namespace differential {
 template <typename Tr>
 struct BatchList {
   std::vector<typename Tr::BatchRef> batches;
+  /// What the trace is complete up to with these; may be beyond the last batch.
+  timely::Antichain<typename Tr::Time> upper{};
 
   [[nodiscard]] std::size_t size() const {
     std::size_t sum = 0;

@@ -20,11 +20,14 @@ Collection<T, D, R> Collection<T, D, R>::consolidate() const {
   return as_collection(arranged, [](const RefOf<D>& data, Unit) { return detail::own<D>(data); });
 }
 
-template <timely::Timestamp T, typename D, typename R>
-Collection<T, std::pair<D, R>, R> Collection<T, D, R>::count() const {
-  using Out = std::vector<Update<std::pair<D, R>, T, R>>;
-  auto arranged = arrange_by_self("count");
-  if constexpr (timely::TotalOrder<T>) {
+template <typename Tr, typename Map>
+auto count_of(const Arranged<Tr, Map>& arranged) {
+  using D = typename Tr::Key;
+  using T = typename Map::Time;
+  using R = typename Tr::Diff;
+  static_assert(std::is_same_v<typename Tr::Val, Unit>);
+  if constexpr (timely::TotalOrder<T> && std::is_same_v<Map, StoredTimes<T>>) {
+    using Out = std::vector<Update<std::pair<D, R>, T, R>>;
     return Collection<T, std::pair<D, R>, R>(accumulate_core<Out>(
         arranged, "Count",
         [](const RefOf<D>& data, Unit, const T& time, const R& before, const R& after, Out& out) {
@@ -38,6 +41,11 @@ Collection<T, std::pair<D, R>, R> Collection<T, D, R>::count() const {
       return std::pair<D, R>(detail::own<D>(data), count);
     });
   }
+}
+
+template <timely::Timestamp T, typename D, typename R>
+Collection<T, std::pair<D, R>, R> Collection<T, D, R>::count() const {
+  return count_of(arrange_by_self("count"));
 }
 
 template <timely::Timestamp T, typename D, typename R>

@@ -254,6 +254,10 @@ auto as_collection(const Arranged<Tr, Map>& arranged, F f) {
       }));
 }
 
+/// Each distinct key of an arrangement by self with its count, while that is not zero.
+template <typename Tr, typename Map>
+[[nodiscard]] auto count_of(const Arranged<Tr, Map>& arranged);
+
 /// A collection defined later, in terms of itself, one round delayed: the way to write loops.
 ///
 /// From nothing it reads as what was fed back. From a source it reads as feedback plus source, and what

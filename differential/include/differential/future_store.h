@@ -85,7 +85,6 @@ class FutureStore<K, V, T, R> {
 
   void add(const Rows& rows, std::size_t i) {
     const T time = rows.times[i];
-    FRESHET_DASSERT(time >= last_, time, last_);
     Bucket& bucket = buckets_[level(time)];
     if (bucket.rows.empty() || time < bucket.least) bucket.least = time;
     bucket.rows.push_row(rows, i);
@@ -111,6 +110,12 @@ class FutureStore<K, V, T, R> {
       size_ = 0;
       return;
     }
+    Bucket& late = buckets_[kLate];
+    if (!late.rows.empty() && last_ <= upper.only()) {
+      size_ -= late.rows.size();
+      ready.append(late.rows);
+      late.rows.clear();
+    }
     move_to(upper.only(), &ready);
   }
   void take(T time, Rows& rows) {
@@ -133,7 +138,7 @@ class FutureStore<K, V, T, R> {
   }
   [[nodiscard]] Frontier minimal_times() const {
     if (size_ == 0) return {};
-    for (const Bucket& bucket : buckets_) {
+    for (const Bucket& bucket : buckets_) {  // in the order of time
       if (!bucket.rows.empty()) return {bucket.least};
     }
     FRESHET_UNREACHABLE();
@@ -145,9 +150,12 @@ class FutureStore<K, V, T, R> {
     T least{};
   };
 
-  // 0 for `last_` itself, else one more than the highest differing bit.
+  // Times before the last seal: they are due at the next. Else 1 for `last_` itself, or two more than the
+  // highest bit that differs.
+  static constexpr std::size_t kLate = 0;
   [[nodiscard]] std::size_t level(T time) const {
-    return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(time ^ last_)));
+    if (time < last_) return kLate;
+    return 1 + static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(time ^ last_)));
   }
   // Buckets above the highest bit in which the new `last_` differs stay as they are.
   void move_to(T last, Rows* ready) {
@@ -156,7 +164,7 @@ class FutureStore<K, V, T, R> {
     last_ = last;
     if (size_ == 0) return;
     Rows moved;
-    for (std::size_t b = 0; b <= changed; ++b) {
+    for (std::size_t b = 1; b <= changed; ++b) {
       if (buckets_[b].rows.empty()) continue;
       moved.clear();
       std::swap(moved, buckets_[b].rows);
@@ -171,7 +179,7 @@ class FutureStore<K, V, T, R> {
     }
   }
 
-  Bucket buckets_[65];
+  Bucket buckets_[66];
   T last_ = 0;
   std::size_t size_ = 0;
 };

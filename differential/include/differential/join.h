@@ -53,9 +53,8 @@ class JoinSide {
     return reader_.batches_through(received_);
   }
   void receive(const BatchList<Tr>& list) {
-    for (const auto& batch : list.batches) {
-      if (timely::less_equal(received_, batch->upper())) received_ = batch->upper();
-    }
+    // The message's upper, not the last batch's: the trace may have merged it with what follows.
+    if (timely::less_equal(received_, list.upper)) received_ = list.upper;
   }
   /// After a step: everything before the input's frontier came; the other input can still ask for times
   /// from `needed` on.

@@ -49,10 +49,8 @@ class ReduceOperator {
             timely::Context& context) {
     input.for_each([&](const timely::Capability<T>& at, BatchList<Tr> list) {
       hold_also(fresh_capability_, at);
-      for (auto& batch : list.batches) {
-        if (timely::less_equal(received_, batch->upper())) received_ = batch->upper();
-        fresh_.push_back(std::move(batch));
-      }
+      if (timely::less_equal(received_, list.upper)) received_ = list.upper;
+      for (auto& batch : list.batches) fresh_.push_back(std::move(batch));
     });
     const Stored through = map_.arriving(input.frontier());
     received_ = through.empty() ? through : timely::join(received_, through);
@@ -94,7 +92,7 @@ class ReduceOperator {
   }
   void finish(timely::Output<T, BatchList<Tr2>>& output) {
     auto batch = seal(unit_.finish());
-    if (!batch->empty()) output.give(held_, BatchList<Tr2>{{std::move(batch)}});
+    if (!batch->empty()) output.give(held_, BatchList<Tr2>{{std::move(batch)}, upper_});
     const Frontier still = unit_.held();
     if (still.empty()) {
       held_ = {};
