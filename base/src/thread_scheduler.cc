@@ -160,7 +160,9 @@ class ThreadScheduler final : public Scheduler {
  public:
   ThreadScheduler(unsigned threads, unsigned blocking_threads)
       : tasks_(threads), blocking_(blocking_threads), timers_(clock_) {}
-  ~ThreadScheduler() override {
+  ~ThreadScheduler() override { stop(); }
+
+  void stop() override {
     timers_.stop();
     blocking_.stop();
     tasks_.stop();

@@ -60,6 +60,10 @@ class Scheduler : public TaskQueue {
 
   [[nodiscard]] virtual const Clock& clock() const = 0;
 
+  /// What runs finishes, what is queued is dropped, and later posts do nothing. For the end of a
+  /// process, before the objects go away that tasks point to. Not from inside a task.
+  virtual void stop() {}
+
   TimerId after(std::chrono::nanoseconds delay, TaskQueue& queue, Task task) {
     return at(clock().now() + delay, queue, std::move(task));
   }
