@@ -169,7 +169,7 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const ViewCollection&) {
-    return open_group("view/" + to_string(command.id), {command.id}, command.since)
+    return open_group("view-" + to_string(command.id), {command.id}, command.since)
         .and_then(environment_.scheduler, [](std::shared_ptr<WriteGroup> group) {
           group->forward_demands([](SqlTime) {});  // kept until a writer comes
           return Unit{};
@@ -179,7 +179,7 @@ class StorageService final : public Storage {
   Future<Unit> create(const CreateCollection& command, const IngestionCollection& ingestion) {
     std::vector<GlobalId> members = ingestion.outputs;
     members.push_back(command.id);
-    return open_group("source/" + to_string(command.id), std::move(members), command.since)
+    return open_group("source-" + to_string(command.id), std::move(members), command.since)
         .and_then(environment_.scheduler, [this, id = command.id,
                                            ingestion](std::shared_ptr<WriteGroup> group) {
           const std::lock_guard lock(mutex_);
