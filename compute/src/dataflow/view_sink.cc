@@ -42,7 +42,9 @@ void ViewSink::open() {
   when_ready(storage_.open_writer(id_, std::move(demand)), [](ViewSink& self, auto writer) {
     self.writer_ = std::move(writer);
     const repr::SqlTime durable = self.writer_->durable_upper();
-    if (durable == 0) {
+    const auto frontiers = self.storage_.frontiers(self.id_);
+    if (!frontiers) return self.fail(frontiers.error());
+    if (durable <= frontiers->since) {  // never written: there is nothing to read
       self.busy_ = false;
       return self.step();
     }
