@@ -11,7 +11,7 @@
 ///     auto session = adapter.new_session({.user = "ada"});
 ///     session->prepare("", "SELECT $1::int + 1", {}).and_then(queue, [&](auto description) {
 ///       return session->bind("", "", {Datum(41)}); …
-///     session->execute("", 0).on_ready(queue, [](Result<Outcome> outcome) { … });
+///     session->execute("", true).on_ready(queue, [](Result<Outcome> outcome) { … });
 ///
 /// Lifetime: destroying it cancels what runs, rolls back and releases every hold.
 #pragma once
@@ -128,8 +128,9 @@ class Session {
                                   repr::DatumRow parameters) = 0;
   virtual Result<StatementDescription> describe_portal(const std::string& portal) = 0;
   /// Rows of a portal are pulled from the stream of the outcome; a portal that the client suspends is
-  /// pulled further later: `execute` again gives the rest.
-  virtual base::Future<Outcome> execute(const std::string& portal) = 0;
+  /// pulled further later: `execute` again gives the rest. `last` says that Sync is known to follow at once,
+  /// so that the statement is a transaction by itself and may be tried again after a conflict.
+  virtual base::Future<Outcome> execute(const std::string& portal, bool last) = 0;
   /// Gives the unread rest of a suspended portal back, for a later `execute`.
   virtual void suspend(const std::string& portal, Rows rest) = 0;
   virtual void close_statement(const std::string& name) = 0;

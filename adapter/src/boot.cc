@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "boot.h"
+
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/repr/row.h>
+
+#include "catalog_writer.h"
+#include "dataflows.h"
+#include "inline_views.h"
+
+namespace freshet::adapter {
+namespace {
+
+using base::Future;
+using base::Unit;
+using storage_api::CollectionReader;
+using storage_api::Frontiers;
+
+std::uint64_t retain_of(const CatalogEntry& entry) {
+  return entry.item.retain_history_micros.value_or(Holds::kDefaultRetain);
+}
+
+/// The steps of a start, one after another.
+class Boot : public std::enable_shared_from_this<Boot> {
+ public:
+  Boot(AdapterEnvironment environment, AdapterConfig config)
+      : strand_(environment.scheduler),
+        services_(new Services{.scheduler = environment.scheduler,
+                               .storage = environment.storage,
+                               .log = environment.log,
+                               .config = std::move(config)}),
+        compute_(environment.compute) {}
+
+  Future<std::unique_ptr<Services>> run() {
+    connect();
+    auto self = shared_from_this();
+    return services_->storage
+        .send(storage_api::CreateCollection{.id = kCatalogCollection,
+                                            .kind = storage_api::TableCollection{},
+                                            .desc = catalog_collection_desc(),
+                                            .since = services_->started})
+        .and_then(strand_, [self](Unit) { return self->open_catalog(); })
+        .and_then(strand_, [self](Unit) { return self->create_collections(0); })
+        .and_then(strand_, [self](Unit) { return self->begin_time(); })
+        .and_then(strand_, [self](SqlTime now) { return self->start_dataflows(now); })
+        .and_then(strand_, [self](Unit) { return std::move(self->services_); });
+  }
+
+ private:
+  void connect() {
+    Services* services = services_.get();
+    services->started = services->scheduler.clock().wall_micros();
+    services->compute = std::make_unique<ComputeClient>(
+        compute_, services->config.seed ^ 0x7065656b73ULL, [services](GlobalId id, SqlTime upper) {
+          // Views report through storage, whose upper is the durable one.
+          if (services->holds != nullptr) services->holds->on_upper(id, upper);
+        });
+    services->holds = std::make_unique<Holds>([services](GlobalId id, SqlTime since) {
+      services->scheduler.post([services, id, since] {
+        const CatalogEntry* entry = services->catalog.get()->entry(id);
+        if (entry != nullptr && entry->item.kind == sql::ItemKind::kIndex) {
+          services->compute->send(compute_api::AllowCompaction{id, since});
+          return;
+        }
+        services->storage.send(storage_api::AllowCompaction{id, since})
+            .on_ready(services->scheduler, [](Result<Unit>) {});  // dropped meanwhile: nothing to do
+      });
+    });
+    services->dataflows = std::make_unique<Dataflows>(*services);
+    services->storage.on_response([services](storage_api::StorageResponse response) {
+      if (const auto* update = std::get_if<storage_api::FrontierUpdate>(&response)) {
+        services->holds->on_upper(update->id, update->frontiers.upper);
+        services->dataflows->on_storage_frontiers(update->id, update->frontiers);
+      }
+    });
+    services->oracle = nullptr;
+  }
+
+  // ---- The catalog.
+
+  Future<Unit> open_catalog() {
+    auto frontiers = services_->storage.frontiers(kCatalogCollection);
+    if (!frontiers) return Future<Unit>::ready(base::Unexpected(frontiers.error()));
+    floor_ = frontiers->upper;
+    catalog_time_ = frontiers->upper - 1;
+    return services_->storage.open_reader(kCatalogCollection, catalog_time_)
+        .and_then(strand_, [self = shared_from_this()](std::unique_ptr<CollectionReader> reader) {
+          self->reader_ = std::move(reader);
+          return self->read_catalog();
+        });
+  }
+
+  Future<Unit> read_catalog() {
+    return reader_->next().and_then(
+        strand_, [self = shared_from_this()](storage_api::ReadEvent event) -> Future<Unit> {
+          const auto& oks = event.updates.oks;
+          for (std::size_t i = 0; i < oks.size(); ++i) {
+            self->rows_[std::string(oks.rows[i])] += oks.diff(i);
+          }
+          if (event.upper <= self->catalog_time_) return self->read_catalog();
+          self->reader_.reset();
+          return Future<Unit>::ready(self->load_catalog());
+        });
+  }
+
+  Result<Unit> load_catalog() {
+    std::vector<repr::SqlType> types;
+    for (const auto& column : catalog_collection_desc().type.columns) types.push_back(column.type);
+    const repr::RowCodec codec(std::move(types));
+    std::vector<repr::DatumRow> rows;
+    for (const auto& [bytes, count] : rows_) {
+      if (count == 0) continue;
+      if (count != 1) return fail(sqlstate::kDataCorrupted, "a catalog row has the count " + std::to_string(count));
+      rows.push_back(FRESHET_TRY(codec.decode_row(bytes)));
+    }
+    auto system = std::make_shared<const std::vector<SystemRelation>>(make_system_relations());
+    services_->catalog.set(FRESHET_TRY(Catalog::load(std::move(system), rows)));
+    floor_ = std::max(floor_, services_->catalog.get()->reserved());
+    for (const auto& [id, entry] : services_->catalog.get()->entries()) {
+      if (entry->is_collection()) collections_.push_back(entry);
+    }
+    // An ingestion before its outputs: ids may stand the other way round.
+    std::ranges::stable_partition(collections_, [](const EntryPtr& e) { return e->generator.has_value(); });
+    return Unit{};
+  }
+
+  // ---- Collections.
+
+  Future<Unit> create_collections(std::size_t next) {
+    if (next == collections_.size()) return Future<Unit>::ready(Unit{});
+    const CatalogEntry& entry = *collections_[next];
+    storage_api::CreateCollection create{.id = entry.id(), .kind = storage_api::TableCollection{},
+                                         .desc = entry.item.desc, .since = floor_};
+    if (entry.item.kind == sql::ItemKind::kMaterializedView) create.kind = storage_api::ViewCollection{};
+    if (entry.generator) {
+      create.kind = storage_api::IngestionCollection{*entry.generator, entry.outputs};
+    } else if (entry.item.kind == sql::ItemKind::kSource) {
+      create.kind = storage_api::IngestionOutput{entry.id()};
+    }
+    return services_->storage.send(std::move(create))
+        .and_then(strand_, [self = shared_from_this(), next](Unit) { return self->create_collections(next + 1); });
+  }
+
+  // ---- Time: above everything promised in earlier lives.
+
+  Future<SqlTime> begin_time() {
+    for (const EntryPtr& entry : collections_) {
+      const auto frontiers = services_->storage.frontiers(entry->id());
+      if (!frontiers) return Future<SqlTime>::ready(base::Unexpected(frontiers.error()));
+      if (frontiers->durable_upper != repr::kClosed) floor_ = std::max(floor_, frontiers->durable_upper);
+      services_->holds->add(entry->id(), frontiers->since, frontiers->upper, retain_of(*entry));
+    }
+    Services* services = services_.get();
+    services->oracle = std::make_unique<Oracle>(services->scheduler, floor_ + 1, [services](SqlTime until) {
+      return services->catalog_writer
+          ->change([until](const Catalog&) -> Result<PlannedChange> {
+            PlannedChange planned;
+            planned.catalog.reserved = until;
+            return planned;
+          })
+          .and_then(services->scheduler, [](CommittedChange) { return Unit{}; });
+    });
+    services->committer =
+        std::make_unique<Committer>(services->scheduler, services->storage, *services->oracle);
+    services->catalog_writer =
+        std::make_unique<CatalogWriter>(services->scheduler, services->catalog, *services->committer);
+    auto self = shared_from_this();
+    return first_start()
+        .and_then(strand_, [self](Unit) {
+          return self->services_->storage.send(storage_api::InitializationComplete{self->floor_ + 1});
+        })
+        .and_then(strand_, [self](Unit) { return self->services_->oracle->read_timestamp(); });
+  }
+
+  Future<Unit> first_start() {
+    if (!services_->catalog.get()->databases().empty()) return Future<Unit>::ready(Unit{});
+    return services_->catalog_writer
+        ->change([](const Catalog& newest) -> Result<PlannedChange> {
+          PlannedChange planned;
+          planned.catalog = newest.initial_change();
+          return planned;
+        })
+        .and_then(strand_, [](CommittedChange) { return Unit{}; });
+  }
+
+  // ---- Dataflows.
+
+  // A view goes on from its last durable time; an index early enough for the views that may use it.
+  Result<Unit> start_dataflows(SqlTime now) {
+    Services& s = *services_;
+    s.compute->send(compute_api::Hello{s.compute->new_peek_id()});
+    s.compute->send(compute_api::CreateInstance{
+        {.workers = s.config.workers, .max_result_bytes = s.config.max_result_bytes}});
+    const CatalogPtr catalog = s.catalog.get();
+    std::map<GlobalId, SqlTime> view_times;
+    for (const auto& [id, entry] : catalog->entries()) {
+      if (entry->item.kind != sql::ItemKind::kMaterializedView) continue;
+      view_times[id] = view_as_of(*entry, *catalog);
+    }
+    for (const auto& [id, entry] : catalog->entries()) {
+      if (entry->item.kind == sql::ItemKind::kMaterializedView) {
+        FRESHET_TRY(s.dataflows->start_view(*entry, *catalog, view_times.at(id)));
+      } else if (entry->item.kind == sql::ItemKind::kIndex) {
+        const SqlTime as_of = index_as_of(*entry, *catalog, now, view_times);
+        s.holds->add(id, as_of, as_of, retain_of(*entry));
+        FRESHET_TRY(s.dataflows->start_index(*entry, *catalog, as_of));
+      }
+    }
+    s.compute->send(compute_api::InitializationComplete{});
+    s.log.info("catalog is open", {{"objects", catalog->entries().size()}});
+    return Unit{};
+  }
+
+  SqlTime view_as_of(const CatalogEntry& view, const Catalog& catalog) {
+    const auto frontiers = services_->storage.frontiers(view.id());
+    const auto bases = base_collections(catalog, view.depends_on);
+    const SqlTime written = frontiers->durable_upper > frontiers->since ? frontiers->durable_upper - 1
+                                                                        : frontiers->since;
+    return std::max(written, services_->holds->readable_from({bases.begin(), bases.end()}));
+  }
+
+  SqlTime index_as_of(const CatalogEntry& index, const Catalog& catalog, SqlTime now,
+                      const std::map<GlobalId, SqlTime>& view_times) {
+    const auto bases = base_collections(catalog, {*index.item.index_on});
+    const SqlTime first = services_->holds->readable_from({bases.begin(), bases.end()});
+    SqlTime as_of = now - std::min(now, retain_of(index));
+    for (const auto& [id, time] : view_times) {
+      if (depends_on(catalog, id, *index.item.index_on)) as_of = std::min(as_of, time);
+    }
+    return std::clamp(as_of, first, std::max(first, now));
+  }
+
+  static bool depends_on(const Catalog& catalog, GlobalId id, GlobalId on) {
+    const CatalogEntry* entry = catalog.entry(id);
+    if (entry == nullptr) return false;
+    return std::ranges::any_of(entry->depends_on, [&](GlobalId direct) {
+      return direct == on || depends_on(catalog, direct, on);
+    });
+  }
+
+  base::Strand strand_;
+  std::unique_ptr<Services> services_;
+  compute_api::Compute& compute_;
+  std::unique_ptr<CollectionReader> reader_;
+  std::map<std::string, repr::Diff> rows_;
+  SqlTime catalog_time_ = 0;
+  SqlTime floor_ = 0;
+  std::vector<EntryPtr> collections_;
+};
+
+}  // namespace
+
+Future<std::unique_ptr<Services>> boot(AdapterEnvironment environment, AdapterConfig config) {
+  return std::make_shared<Boot>(environment, std::move(config))->run();
+}
+
+}  // namespace freshet::adapter

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog.h"
+
+#include <algorithm>
+
+#include <freshet/base/bytes.h>
+#include <freshet/base/sqlstate.h>
+#include <freshet/repr/row.h>
+
+namespace freshet::adapter {
+namespace {
+
+using repr::Datum;
+using repr::DatumRow;
+using repr::TypeKind;
+
+// Kinds of catalog rows; stable.
+enum class RowKind : std::int32_t { kDatabase = 1, kSchema = 2, kItem = 3, kCounters = 4 };
+
+DatumRow make_row(RowKind kind, std::string key, std::string value) {
+  return {Datum(static_cast<std::int32_t>(kind)), Datum(std::move(key)), Datum(std::move(value))};
+}
+
+DatumRow database_row(const DatabaseEntry& database) {
+  base::ByteWriter out;
+  out.varint(database.oid);
+  return make_row(RowKind::kDatabase, database.name, out.take());
+}
+
+DatumRow schema_row(const SchemaEntry& schema) {
+  base::ByteWriter out;
+  out.varint(schema.oid);
+  out.bytes(schema.database);
+  out.bytes(schema.name);
+  return make_row(RowKind::kSchema, schema.database + "." + schema.name, out.take());
+}
+
+DatumRow item_row(const CatalogEntry& entry) {
+  return make_row(RowKind::kItem, to_string(entry.id()), encode_entry(entry));
+}
+
+DatumRow counters_row(std::uint64_t next_id, std::uint32_t next_oid, repr::SqlTime reserved) {
+  base::ByteWriter out;
+  out.varint(next_id);
+  out.varint(next_oid);
+  out.varint(reserved);
+  return make_row(RowKind::kCounters, "counters", out.take());
+}
+
+repr::RowCodec catalog_codec() {
+  std::vector<repr::SqlType> types;
+  for (const auto& column : catalog_collection_desc().type.columns) types.push_back(column.type);
+  return repr::RowCodec(std::move(types));
+}
+
+}  // namespace
+
+repr::RelationDesc catalog_collection_desc() {
+  return {.type = {.columns = {{TypeKind::kInt4, false}, {TypeKind::kText, false}, {TypeKind::kBytea, false}}},
+          .names = {"kind", "key", "value"}};
+}
+
+Catalog::Catalog(std::shared_ptr<const std::vector<SystemRelation>> system)
+    : system_(std::move(system)) {
+  for (std::size_t i = 0; i < system_->size(); ++i) {
+    const sql::ItemName& name = (*system_)[i].item.name;
+    system_names_[{name.schema, name.item}] = i;
+  }
+}
+
+bool Catalog::has_database(std::string_view database) const {
+  return databases_.contains(std::string(database));
+}
+
+bool Catalog::has_schema(std::string_view database, std::string_view schema) const {
+  if (database.empty()) return std::ranges::find(sql::kSystemSchemas, schema) != std::end(sql::kSystemSchemas);
+  return schemas_.contains({std::string(database), std::string(schema)});
+}
+
+const sql::CatalogItem* Catalog::find(const sql::ItemName& name) const {
+  if (name.database.empty()) {
+    auto it = system_names_.find({name.schema, name.item});
+    return it == system_names_.end() ? nullptr : &(*system_)[it->second].item;
+  }
+  auto it = names_.find(name);
+  return it == names_.end() ? nullptr : item(it->second);
+}
+
+const sql::CatalogItem* Catalog::item(GlobalId id) const {
+  if (const CatalogEntry* e = entry(id)) return &e->item;
+  const SystemRelation* system = system_relation(id);
+  return system == nullptr ? nullptr : &system->item;
+}
+
+std::vector<std::string> Catalog::databases() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : databases_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> Catalog::schemas(std::string_view database) const {
+  std::vector<std::string> names;
+  if (database.empty()) {
+    for (const std::string_view name : sql::kSystemSchemas) names.emplace_back(name);
+    return names;
+  }
+  for (const auto& [name, entry] : schemas_) {
+    if (name.first == database) names.push_back(name.second);
+  }
+  return names;
+}
+
+std::vector<const sql::CatalogItem*> Catalog::items(std::string_view database,
+                                                    std::string_view schema) const {
+  std::vector<const sql::CatalogItem*> found;
+  if (database.empty()) {
+    for (const auto& [name, index] : system_names_) {
+      if (name.first == schema) found.push_back(&(*system_)[index].item);
+    }
+    return found;
+  }
+  const sql::ItemName first{std::string(database), std::string(schema), ""};
+  for (auto it = names_.lower_bound(first); it != names_.end(); ++it) {
+    if (it->first.database != database || it->first.schema != schema) break;
+    found.push_back(item(it->second));
+  }
+  return found;
+}
+
+std::vector<GlobalId> Catalog::dependents(GlobalId id) const {
+  auto it = dependents_.find(id);
+  if (it == dependents_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
+const CatalogEntry* Catalog::entry(GlobalId id) const {
+  auto it = entries_.find(id);
+  return it == entries_.end() ? nullptr : it->second.get();
+}
+
+const SystemRelation* Catalog::system_relation(GlobalId id) const {
+  if (id.kind != GlobalId::Kind::kSystem) return nullptr;
+  auto it = std::ranges::find_if(*system_, [&](const SystemRelation& r) { return r.item.id == id; });
+  return it == system_->end() ? nullptr : &*it;
+}
+
+std::vector<const CatalogEntry*> Catalog::indexes_on(GlobalId on) const {
+  std::vector<const CatalogEntry*> found;
+  for (const GlobalId id : dependents(on)) {
+    const CatalogEntry* e = entry(id);
+    if (e != nullptr && e->item.index_on == on) found.push_back(e);
+  }
+  return found;
+}
+
+CatalogChange Catalog::initial_change() const {
+  CatalogChange change;
+  change.put_databases.push_back({"materialize", next_oid_});
+  change.put_schemas.push_back({"materialize", "public", 2200});
+  change.next_id = 1;
+  change.next_oid = next_oid_ + 1;
+  return change;
+}
+
+Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
+    const CatalogChange& change) const {
+  auto next = std::make_shared<Catalog>(*this);
+  const repr::RowCodec codec = catalog_codec();
+  storage_api::CollectionUpdates updates;
+  auto write = [&](const DatumRow& row, repr::Diff diff) {
+    updates.oks.push_back(codec.encode(row), 0, diff);
+  };
+  for (const std::string& name : change.drop_databases) {
+    write(database_row(databases_.at(name)), -1);
+    next->databases_.erase(name);
+  }
+  for (const auto& name : change.drop_schemas) {
+    write(schema_row(schemas_.at(name)), -1);
+    next->schemas_.erase(name);
+  }
+  for (const GlobalId id : change.drop_items) {
+    write(item_row(*entries_.at(id)), -1);
+    next->remove(id);
+  }
+  for (const DatabaseEntry& database : change.put_databases) {
+    write(database_row(database), 1);
+    next->databases_[database.name] = database;
+  }
+  for (const SchemaEntry& schema : change.put_schemas) {
+    write(schema_row(schema), 1);
+    next->schemas_[{schema.database, schema.name}] = schema;
+  }
+  for (const CatalogEntry& entry : change.put_items) {
+    if (const CatalogEntry* old = next->entry(entry.id())) {
+      write(item_row(*old), -1);
+      next->remove(entry.id());
+    }
+    write(item_row(entry), 1);
+    FRESHET_TRY(next->put(entry));
+  }
+  if (!change.put_items.empty() || !change.drop_items.empty() || !change.put_schemas.empty() ||
+      !change.drop_schemas.empty() || !change.put_databases.empty() || !change.drop_databases.empty()) {
+    ++next->version_;
+  }
+  if (change.next_id) next->next_id_ = *change.next_id;
+  if (change.next_oid) next->next_oid_ = *change.next_oid;
+  if (change.reserved) next->reserved_ = *change.reserved;
+  const DatumRow old_counters = counters_row(next_id_, next_oid_, reserved_);
+  const DatumRow new_counters = counters_row(next->next_id_, next->next_oid_, next->reserved_);
+  if (databases_.empty() && schemas_.empty()) {
+    write(new_counters, 1);
+  } else if (codec.encode(old_counters) != codec.encode(new_counters)) {
+    write(old_counters, -1);
+    write(new_counters, 1);
+  }
+  return std::pair<CatalogPtr, storage_api::CollectionUpdates>(std::move(next), std::move(updates));
+}
+
+Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelation>> system,
+                                 const std::vector<DatumRow>& rows) {
+  auto catalog = std::make_shared<Catalog>(std::move(system));
+  auto corrupt = [](const std::string& key) {
+    return fail(Error{.code = ErrorCode::kCorrupt,
+                      .sqlstate = sqlstate::kDataCorrupted,
+                      .message = "catalog row \"" + key + "\" cannot be read"});
+  };
+  std::vector<CatalogEntry> items;
+  for (const DatumRow& row : rows) {
+    const std::string& key = row[1].get<std::string>();
+    const std::string& value = row[2].get<std::string>();
+    base::ByteReader in(value);
+    switch (static_cast<RowKind>(row[0].get<std::int32_t>())) {
+      case RowKind::kDatabase:
+        catalog->databases_[key] = {key, static_cast<std::uint32_t>(in.varint())};
+        break;
+      case RowKind::kSchema: {
+        SchemaEntry schema;
+        schema.oid = static_cast<std::uint32_t>(in.varint());
+        schema.database = in.bytes();
+        schema.name = in.bytes();
+        catalog->schemas_[{schema.database, schema.name}] = schema;
+        break;
+      }
+      case RowKind::kItem:
+        items.push_back(FRESHET_TRY(decode_entry(value)));
+        break;
+      case RowKind::kCounters:
+        catalog->next_id_ = in.varint();
+        catalog->next_oid_ = static_cast<std::uint32_t>(in.varint());
+        catalog->reserved_ = in.varint();
+        break;
+    }
+    if (!in.ok()) return corrupt(key);
+  }
+  // Ids grow, and an object depends on older ones only.
+  std::ranges::sort(items, {}, [](const CatalogEntry& e) { return e.id(); });
+  for (CatalogEntry& entry : items) FRESHET_TRY(catalog->put(std::move(entry)));
+  return CatalogPtr(std::move(catalog));
+}
+
+Result<void> Catalog::put(CatalogEntry entry) {
+  FRESHET_TRY(derive(entry));
+  const GlobalId id = entry.id();
+  names_[entry.item.name] = id;
+  for (const GlobalId on : entry.depends_on) dependents_[on].insert(id);
+  entries_[id] = std::make_shared<const CatalogEntry>(std::move(entry));
+  return {};
+}
+
+void Catalog::remove(GlobalId id) {
+  const EntryPtr entry = entries_.at(id);
+  names_.erase(entry->item.name);
+  for (const GlobalId on : entry->depends_on) {
+    auto it = dependents_.find(on);
+    it->second.erase(id);
+    if (it->second.empty()) dependents_.erase(it);
+  }
+  entries_.erase(id);
+}
+
+Result<void> Catalog::derive(CatalogEntry& entry) const {
+  if (entry.query) entry.relation = FRESHET_TRY(sql::lower(entry.query->relation));
+  entry.item.definition_sql = entry.item.index_on ? entry.item.create_sql : entry.query_sql;
+  entry.key.clear();
+  for (const sql::HirScalarPtr& scalar : entry.item.index_key) {
+    entry.key.push_back(FRESHET_TRY(sql::lower_scalar(scalar)));
+  }
+  return {};
+}
+
+}  // namespace freshet::adapter

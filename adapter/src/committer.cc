@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "committer.h"
+
+#include <algorithm>
+#include <deque>
+
+#include <freshet/base/sqlstate.h>
+
+namespace freshet::adapter {
+
+using base::Future;
+using base::Promise;
+using base::Unit;
+using storage_api::CollectionUpdates;
+
+void append_updates(storage_api::EncodedUpdates& to, const storage_api::EncodedUpdates& from) {
+  for (std::size_t i = 0; i < from.size(); ++i) to.push_back(from.rows[i], from.time(i), from.diff(i));
+}
+
+struct Committer::State : std::enable_shared_from_this<State> {
+  struct Queued {
+    TableWrite write;
+    Promise<SqlTime> promise;
+  };
+
+  State(base::Scheduler& s, storage_api::Storage& st, Oracle& o)
+      : strand(s), storage(st), oracle(o) {}
+
+  void start() {
+    if (in_flight || queue.empty()) return;
+    batch.clear();
+    std::set<GlobalId> written;
+    for (; !queue.empty(); queue.pop_front()) {
+      Queued& next = queue.front();
+      if (stale(next.write, written)) {
+        next.promise.resolve(fail(sqlstate::kSerializationFailure,
+                                  "could not serialize access due to concurrent update"));
+        continue;
+      }
+      for (const auto& [id, updates] : next.write.appends) written.insert(id);
+      batch.push_back(std::move(next));
+    }
+    if (batch.empty()) return idle();
+    in_flight = true;
+    submit();
+  }
+
+  [[nodiscard]] bool stale(const TableWrite& write, const std::set<GlobalId>& written) const {
+    if (!write.read_at) return false;
+    return std::ranges::any_of(write.read_tables, [&](GlobalId id) {
+      auto changed = last_change.find(id);
+      return written.contains(id) || (changed != last_change.end() && changed->second > *write.read_at);
+    });
+  }
+
+  void submit() {
+    storage_api::TableCommit commit{.time = oracle.write_timestamp()};
+    for (const Queued& queued : batch) {
+      for (const auto& [id, updates] : queued.write.appends) {
+        CollectionUpdates& merged = commit.appends[id];
+        append_updates(merged.oks, updates.oks);
+        append_updates(merged.errs, updates.errs);
+      }
+      for (const auto& created : queued.write.create) commit.create.push_back(created);
+      for (const GlobalId id : queued.write.drop) commit.drop.push_back(id);
+    }
+    const SqlTime time = commit.time;
+    storage.commit(std::move(commit))
+        .on_ready(strand, [self = shared_from_this(), time](Result<Unit> done) {
+          self->finished(time, std::move(done));
+        });
+  }
+
+  void finished(SqlTime time, Result<Unit> done) {
+    // Readers were promised more than we knew: the next timestamp is above it.
+    if (!done && done.error().code == ErrorCode::kConflict && ++conflicts < kMostConflicts) {
+      return submit();
+    }
+    conflicts = 0;
+    if (done) {
+      oracle.apply_write(time);
+      for (const Queued& queued : batch) {
+        for (const auto& [id, updates] : queued.write.appends) last_change[id] = time;
+        for (const GlobalId id : queued.write.drop) last_change[id] = time;
+      }
+    }
+    auto finished_batch = std::exchange(batch, {});
+    for (Queued& queued : finished_batch) {
+      if (done) {
+        queued.promise.resolve(time);
+      } else {
+        queued.promise.resolve(base::Unexpected(with_sqlstate(done.error())));
+      }
+    }
+    in_flight = false;
+    start();
+    if (!in_flight) idle();
+  }
+
+  static Error with_sqlstate(Error error) {
+    if (error.sqlstate != SqlState{}) return error;
+    switch (error.code) {
+      case ErrorCode::kExhausted: error.sqlstate = sqlstate::kDiskFull; break;
+      case ErrorCode::kCorrupt: error.sqlstate = sqlstate::kDataCorrupted; break;
+      case ErrorCode::kCancelled: error.sqlstate = sqlstate::kAdminShutdown; break;
+      default: error.sqlstate = sqlstate::kIoError; break;
+    }
+    return error;
+  }
+
+  void idle() {
+    for (auto& waiter : std::exchange(idle_waiters, {})) waiter.resolve(Unit{});
+  }
+
+  static constexpr int kMostConflicts = 1000;
+  base::Strand strand;
+  storage_api::Storage& storage;
+  Oracle& oracle;
+  std::deque<Queued> queue;
+  std::vector<Queued> batch;
+  bool in_flight = false;
+  int conflicts = 0;
+  std::map<GlobalId, SqlTime> last_change;
+  std::vector<Promise<Unit>> idle_waiters;
+};
+
+Committer::Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle)
+    : state_(std::make_shared<State>(scheduler, storage, oracle)) {}
+
+Committer::~Committer() { state_->strand.close(); }
+
+Future<SqlTime> Committer::commit(TableWrite write) {
+  Promise<SqlTime> promise;
+  auto answer = promise.future();
+  state_->strand.post([state = state_, write = std::move(write), promise = std::move(promise)]() mutable {
+    state->queue.push_back({std::move(write), std::move(promise)});
+    state->start();
+  });
+  return answer;
+}
+
+Future<Unit> Committer::settled() {
+  Promise<Unit> promise;
+  auto answer = promise.future();
+  state_->strand.post([state = state_, promise = std::move(promise)]() mutable {
+    if (!state->in_flight && state->queue.empty()) return promise.resolve(Unit{});
+    state->idle_waiters.push_back(std::move(promise));
+  });
+  return answer;
+}
+
+}  // namespace freshet::adapter

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `Committer`: the one writer of the group of catalog and tables.
+///
+/// Writes that arrive while a commit is under way go out together in the next: one timestamp, one
+/// durable commit. A write that has read is admitted only if no table it read has changed since, writes of the
+/// same commit included; otherwise it fails with 40001 and the caller reads again.
+///
+/// Thread safety: all methods.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <freshet/base/future.h>
+#include <freshet/base/log.h>
+#include <freshet/storage_api/storage.h>
+
+#include "oracle.h"
+
+namespace freshet::adapter {
+
+using expr::GlobalId;
+
+struct TableWrite {
+  std::map<GlobalId, storage_api::CollectionUpdates> appends{};
+  std::vector<std::pair<GlobalId, repr::RelationDesc>> create{};
+  std::vector<GlobalId> drop{};
+  /// When, and which tables, the write's content was computed from.
+  std::optional<SqlTime> read_at{};
+  std::set<GlobalId> read_tables{};
+  [[nodiscard]] bool empty() const { return appends.empty() && create.empty() && drop.empty(); }
+};
+
+class Committer {
+ public:
+  Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle);
+  /// Waits for nothing: a commit under way still happens, but nobody is told.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  /// The time of the commit, once it is durable and visible to later reads. 40001 as above; 53100,
+  /// 58030 from storage: nothing was written.
+  base::Future<SqlTime> commit(TableWrite write);
+  /// Resolves when no commit is queued or under way.
+  base::Future<base::Unit> settled();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// Appends `from` to `to`.
+void append_updates(storage_api::EncodedUpdates& to, const storage_api::EncodedUpdates& from);
+
+}  // namespace freshet::adapter

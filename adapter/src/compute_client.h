@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `ComputeClient`: turns compute's stream of responses into answers for those who asked.
+///
+/// Thread safety: all methods.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <freshet/base/future.h>
+#include <freshet/base/random.h>
+#include <freshet/compute_api/compute.h>
+
+namespace freshet::adapter {
+
+using compute_api::GlobalId;
+using compute_api::PeekId;
+using compute_api::SqlTime;
+
+struct PeekResult {
+  std::vector<compute_api::PeekResponse> parts;
+  [[nodiscard]] std::size_t rows() const;
+};
+
+/// What a subscription has delivered and nobody has taken yet.
+/// Limit: `kMostBytes` of rows; a reader that falls behind further gets 54000, and the subscription ends.
+class SubscriptionQueue {
+ public:
+  static constexpr std::size_t kMostBytes = 256 << 20;
+  /// One call at a time.
+  base::Future<compute_api::SubscribeResponse> next();
+  void push(compute_api::SubscribeResponse response);
+  /// The pending and every later `next` answer with this error.
+  void fail_with(Error error);
+
+ private:
+  std::mutex mutex_;
+  std::deque<compute_api::SubscribeResponse> queue_;
+  std::size_t bytes_ = 0;
+  std::optional<Error> failure_;
+  std::optional<base::Promise<compute_api::SubscribeResponse>> waiting_;
+};
+
+class ComputeClient {
+ public:
+  using OnFrontier = std::function<void(GlobalId, SqlTime upper)>;
+  ComputeClient(compute_api::Compute& compute, std::uint64_t seed, OnFrontier on_frontier);
+
+  void send(compute_api::ComputeCommand command) { compute_.send(std::move(command)); }
+  PeekId new_peek_id();
+  /// All parts of the answer, or its error. 54000 beyond `max_bytes`.
+  base::Future<PeekResult> peek(compute_api::Peek peek, std::uint64_t max_bytes);
+  void cancel_peek(PeekId id) { send(compute_api::CancelPeek{id}); }
+
+  /// Before the dataflow with that sink is created.
+  std::shared_ptr<SubscriptionQueue> open_subscription(GlobalId sink);
+  void close_subscription(GlobalId sink);
+
+  /// Forgets whoever waits: their answers are abandoned. For the end of the process.
+  void close();
+
+  /// Errors of exports that are not a row's, for those who wait for them; none while all is well.
+  [[nodiscard]] std::optional<Error> failure(GlobalId id) const;
+
+ private:
+  struct PendingPeek {
+    base::Promise<PeekResult> promise;
+    PeekResult result;
+    std::uint64_t bytes = 0;
+    std::uint64_t max_bytes = 0;
+  };
+  void receive(compute_api::ComputeResponse response);
+  void receive_peek(compute_api::PeekResponse response);
+
+  compute_api::Compute& compute_;
+  OnFrontier on_frontier_;
+  mutable std::mutex mutex_;
+  base::Random random_;
+  std::map<PeekId, PendingPeek> peeks_;
+  std::map<GlobalId, std::shared_ptr<SubscriptionQueue>> subscriptions_;
+  std::map<GlobalId, Error> failures_;
+};
+
+}  // namespace freshet::adapter

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "copy_reader.h"
+
+#include <charconv>
+#include <cstring>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/repr/utf8.h>
+
+namespace freshet::adapter {
+
+CopyReader::CopyReader(sql::CopyOptions options, repr::RelationDesc desc)
+    : options_(std::move(options)), desc_(std::move(desc)), skip_header_(options_.header) {
+  for (const repr::ColumnType& column : desc_.type.columns) {
+    builders_.emplace_back(column.type.physical());
+  }
+}
+
+base::Unexpected CopyReader::bad(std::string message) const {
+  Error error = sql_error(sqlstate::kBadCopyFileFormat, std::move(message));
+  error.detail = "COPY line " + std::to_string(line_);
+  return base::Unexpected(std::move(error));
+}
+
+std::vector<repr::ColumnPtr> CopyReader::take() {
+  std::vector<repr::ColumnPtr> columns;
+  for (std::size_t i = 0; i < builders_.size(); ++i) {
+    columns.push_back(builders_[i].finish());
+    builders_[i] = repr::ColumnBuilder(desc_.type.columns[i].type.physical());
+  }
+  buffered_ = 0;
+  first_line_ = line_ + 1;
+  return columns;
+}
+
+// Cuts the bytes at line ends; in CSV a line end inside quotes is data.
+Result<std::string_view> CopyReader::read(std::string_view bytes, std::size_t most) {
+  const bool csv = options_.format == sql::CopyOptions::Format::kCsv;
+  while (!bytes.empty() && buffered_ < most) {
+    std::size_t end = std::string_view::npos;
+    if (!csv) {
+      end = bytes.find('\n');
+    } else {
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const char c = bytes[i];
+        if (c == options_.quote) {
+          in_quotes_ = !in_quotes_;  // a doubled quote flips twice
+        } else if (c == options_.escape && in_quotes_ && options_.escape != options_.quote &&
+                   i + 1 < bytes.size()) {
+          ++i;
+        } else if (c == '\n' && !in_quotes_) {
+          end = i;
+          break;
+        }
+      }
+    }
+    if (end == std::string_view::npos) {
+      partial_.append(bytes);
+      if (partial_.size() > (1u << 30)) return bad("line is too long");
+      return std::string_view();
+    }
+    std::string_view whole = bytes.substr(0, end);
+    if (!partial_.empty()) {
+      partial_.append(whole);
+      whole = partial_;
+    }
+    FRESHET_TRY(line(whole));
+    partial_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+  return bytes;
+}
+
+Result<void> CopyReader::finish() {
+  if (in_quotes_) return bad("unterminated CSV quoted field");
+  if (!partial_.empty()) FRESHET_TRY(line(std::exchange(partial_, {})));
+  return {};
+}
+
+Result<void> CopyReader::line(std::string_view line) {
+  ++line_;
+  if (ended_) return {};
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line == "\\.") {
+    ended_ = true;
+    return {};
+  }
+  if (std::exchange(skip_header_, false)) {
+    first_line_ = line_ + 1;
+    return {};
+  }
+  if (auto valid = repr::utf8::validate(line); !valid) {
+    Error error = valid.error();
+    error.detail = "COPY line " + std::to_string(line_);
+    return base::Unexpected(std::move(error));
+  }
+  return options_.format == sql::CopyOptions::Format::kCsv ? csv_line(line) : text_line(line);
+}
+
+Result<void> CopyReader::text_line(std::string_view line) {
+  std::size_t column = 0;
+  // A line of a table without columns is one empty field that is not there.
+  if (builders_.empty()) return line.empty() ? end_row(0) : Result<void>(bad("extra data after last expected column"));
+  std::size_t start = 0;
+  while (true) {
+    // The delimiter ends a field unless a backslash is before it.
+    std::size_t end = start;
+    bool escaped = false;
+    while (end < line.size() && line[end] != options_.delimiter) {
+      if (line[end] == '\\') {
+        escaped = true;
+        ++end;
+      }
+      ++end;
+    }
+    end = std::min(end, line.size());
+    const std::string_view raw = line.substr(start, end - start);
+    if (column >= builders_.size()) return bad("extra data after last expected column");
+    if (raw == options_.null_text) {
+      FRESHET_TRY(field(column, {}, true));
+    } else if (!escaped) {
+      FRESHET_TRY(field(column, raw, false));
+    } else {
+      scratch_.clear();
+      for (std::size_t i = 0; i < raw.size(); ++i) {
+        if (raw[i] != '\\' || i + 1 == raw.size()) {
+          scratch_.push_back(raw[i]);
+          continue;
+        }
+        const char c = raw[++i];
+        switch (c) {
+          case 'b': scratch_.push_back('\b'); break;
+          case 'f': scratch_.push_back('\f'); break;
+          case 'n': scratch_.push_back('\n'); break;
+          case 'r': scratch_.push_back('\r'); break;
+          case 't': scratch_.push_back('\t'); break;
+          case 'v': scratch_.push_back('\v'); break;
+          case 'x':
+          case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': {
+            const int radix = c == 'x' ? 16 : 8;
+            const std::size_t most = c == 'x' ? 2 : 3;
+            const char* first = raw.data() + i + (c == 'x' ? 1 : 0);
+            const char* last = std::min(first + most, raw.data() + raw.size());
+            unsigned value = 0;
+            const auto parsed = std::from_chars(first, last, value, radix);
+            if (parsed.ptr == first) {
+              scratch_.push_back(c);
+            } else {
+              scratch_.push_back(static_cast<char>(value));
+              i = static_cast<std::size_t>(parsed.ptr - raw.data()) - 1;
+            }
+            break;
+          }
+          default: scratch_.push_back(c);
+        }
+      }
+      FRESHET_TRY(field(column, scratch_, false));
+    }
+    ++column;
+    if (end >= line.size()) break;
+    start = end + 1;
+  }
+  return end_row(column);
+}
+
+Result<void> CopyReader::csv_line(std::string_view line) {
+  std::size_t column = 0;
+  std::size_t at = 0;
+  if (builders_.empty()) return line.empty() ? end_row(0) : Result<void>(bad("extra data after last expected column"));
+  while (true) {
+    if (column >= builders_.size()) return bad("extra data after last expected column");
+    // The common field has no quote in it: a slice of the line.
+    const std::size_t plain = line.find(options_.delimiter, at);
+    const std::string_view slice = line.substr(at, plain == std::string_view::npos ? plain : plain - at);
+    if (slice.find(options_.quote) == std::string_view::npos) {
+      FRESHET_TRY(field(column, slice, slice == options_.null_text));
+      at = plain == std::string_view::npos ? line.size() + 1 : plain + 1;
+    } else {
+      scratch_.clear();
+      bool quoted = false;
+      for (; at < line.size(); ++at) {
+        const char c = line[at];
+        if (quoted) {
+          if (c == options_.escape && at + 1 < line.size() &&
+              (line[at + 1] == options_.quote || line[at + 1] == options_.escape)) {
+            scratch_.push_back(line[++at]);
+          } else if (c == options_.quote) {
+            quoted = false;
+          } else {
+            scratch_.push_back(c);
+          }
+        } else if (c == options_.quote) {
+          quoted = true;
+        } else if (c == options_.delimiter) {
+          break;
+        } else {
+          scratch_.push_back(c);
+        }
+      }
+      if (quoted) return bad("unterminated CSV quoted field");
+      FRESHET_TRY(field(column, scratch_, false));
+      at = at >= line.size() ? line.size() + 1 : at + 1;
+    }
+    ++column;
+    if (at > line.size()) break;
+  }
+  return end_row(column);
+}
+
+Result<void> CopyReader::end_row(std::size_t fields) {
+  if (fields < builders_.size()) {
+    return bad("missing data for column \"" + desc_.names[fields] + "\"");
+  }
+  ++buffered_;
+  ++rows_;
+  return {};
+}
+
+namespace {
+// Plain decimal integers, the bulk of most files, without a detour through datums.
+template <typename Int>
+bool append_integer(std::string_view text, repr::ColumnBuilder& out) {
+  Int value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return false;
+  out.append(repr::Datum(value), repr::SqlType());
+  return true;
+}
+}  // namespace
+
+Result<void> CopyReader::field(std::size_t column, std::string_view value, bool null) {
+  repr::ColumnBuilder& out = builders_[column];
+  if (null) {
+    out.append_null();
+    return {};
+  }
+  const repr::SqlType& type = desc_.type.columns[column].type;
+  switch (type.kind()) {
+    case repr::TypeKind::kInt2:
+      if (append_integer<std::int16_t>(value, out)) return {};
+      break;
+    case repr::TypeKind::kInt4:
+      if (append_integer<std::int32_t>(value, out)) return {};
+      break;
+    case repr::TypeKind::kInt8:
+      if (append_integer<std::int64_t>(value, out)) return {};
+      break;
+    default: break;
+  }
+  auto datum = repr::from_text(value, type);
+  if (!datum) {
+    Error error = datum.error();
+    error.detail = "COPY line " + std::to_string(line_) + ", column " + desc_.names[column] + ": \"" +
+                   std::string(value.substr(0, 100)) + "\"";
+    return base::Unexpected(std::move(error));
+  }
+  out.append(*datum, type);
+  return {};
+}
+
+}  // namespace freshet::adapter

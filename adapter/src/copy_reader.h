@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Reads COPY data (text and CSV as PostgreSQL defines them) into columns.
+///
+/// Bytes may be cut anywhere. Errors carry PostgreSQL's SQLSTATE, and the line in `detail`:
+/// 22P04 for a broken line (missing or extra data, unterminated quote), the type's own error for a field.
+///
+///     CopyReader reader(options, desc);
+///     rest = FRESHET_TRY(reader.read(bytes, 8192));   // stops early when 8192 rows are buffered
+///     auto columns = reader.take();
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <freshet/base/result.h>
+#include <freshet/repr/chunk.h>
+#include <freshet/sql/plan.h>
+
+namespace freshet::adapter {
+
+class CopyReader {
+ public:
+  CopyReader(sql::CopyOptions options, repr::RelationDesc desc);
+  /// Consumes bytes until they end or `most` rows are buffered; what is left over.
+  Result<std::string_view> read(std::string_view bytes, std::size_t most);
+  /// The data has ended: a last line without a newline counts.
+  Result<void> finish();
+  [[nodiscard]] std::size_t buffered() const { return buffered_; }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
+  [[nodiscard]] std::uint64_t first_buffered_line() const { return first_line_; }
+  /// The buffered rows as columns of the data's types.
+  std::vector<repr::ColumnPtr> take();
+
+ private:
+  Result<void> line(std::string_view line);
+  Result<void> text_line(std::string_view line);
+  Result<void> csv_line(std::string_view line);
+  Result<void> field(std::size_t column, std::string_view value, bool null);
+  Result<void> end_row(std::size_t fields);
+  [[nodiscard]] base::Unexpected bad(std::string message) const;
+
+  sql::CopyOptions options_;
+  repr::RelationDesc desc_;
+  std::vector<repr::ColumnBuilder> builders_;
+  std::string partial_;      ///< A line whose end has not come yet.
+  bool in_quotes_ = false;   ///< CSV: `partial_` ends inside quotes.
+  bool skip_header_ = false;
+  bool ended_ = false;       ///< Saw the end marker \.
+  std::string scratch_;
+  std::size_t buffered_ = 0;
+  std::uint64_t rows_ = 0;
+  std::uint64_t line_ = 0;
+  std::uint64_t first_line_ = 1;
+};
+
+}  // namespace freshet::adapter

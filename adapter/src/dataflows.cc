@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataflows.h"
+
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/sql/physical.h>
+
+#include "inline_views.h"
+#include "services.h"
+
+namespace freshet::adapter {
+
+using expr::Relation;
+
+// What a plan may import: every stored collection, and the live indexes that are readable at `time`.
+sql::DataflowInputs Dataflows::inputs(const Catalog& catalog, std::optional<repr::SqlTime> time) const {
+  sql::DataflowInputs found;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, entry] : catalog.entries()) {
+    if (entry->is_collection()) found.stored[id] = entry->item.desc;
+    if (entry->item.kind != sql::ItemKind::kIndex) continue;
+    if (!live_indexes_.contains(id)) continue;
+    if (time && services_.holds->readable_from({id}) > *time) continue;
+    found.indexes.indexes[*entry->item.index_on].push_back({id, entry->key});
+  }
+  return found;
+}
+
+namespace {
+// A view is read through an index of its own if it has one.
+InlineOptions keep_indexed(const sql::DataflowInputs& inputs) {
+  InlineOptions options;
+  options.keep = [&inputs](const CatalogEntry& entry) { return inputs.indexes.indexes.contains(entry.id()); };
+  return options;
+}
+}  // namespace
+
+Result<ReadPlan> Dataflows::plan_read(
+    const Relation& relation, const Catalog& catalog,
+    const std::map<GlobalId, storage_api::CollectionUpdates>* overlay, repr::SqlTime time) {
+  sql::DataflowInputs found = inputs(catalog, time);
+  InlineOptions options = keep_indexed(found);
+  options.overlay = overlay;
+  const Relation inlined = FRESHET_TRY(inline_views(relation, catalog, options));
+  const Relation optimized = FRESHET_TRY(sql::optimize(inlined));
+  auto stored = [&](GlobalId id) { return found.stored.contains(id); };
+  if (auto fast = sql::fast_path(optimized, found.indexes, stored)) {
+    ReadPlan plan{.how = ConstantRead{}, .types = std::move(fast->types)};
+    if (auto* constant = std::get_if<sql::FastPath::Constant>(&fast->plan)) {
+      plan.how = ConstantRead{std::move(constant->rows), std::move(constant->error)};
+    } else if (auto* index = std::get_if<sql::FastPath::Index>(&fast->plan)) {
+      plan.imports = {index->id};
+      plan.how = PeekRead{compute_api::Peek::Index{index->id, std::move(index->seek)}, index->id,
+                          std::move(index->mfp)};
+    } else {
+      auto& collection = std::get<sql::FastPath::Collection>(fast->plan);
+      plan.imports = {collection.id};
+      plan.how = PeekRead{compute_api::Peek::Collection{collection.id, found.stored.at(collection.id)},
+                          collection.id, std::move(collection.mfp)};
+    }
+    return plan;
+  }
+  return plan_transient(inlined, std::move(found));
+}
+
+Result<ReadPlan> Dataflows::plan_transient(const Relation& inlined, sql::DataflowInputs found) {
+  ReadPlan plan{.how = ConstantRead{}, .types = inlined.type().columns};
+  const GlobalId object = services_.transient_id();
+  const GlobalId index = services_.transient_id();
+  sql::DataflowRequest request{.name = "read " + to_string(object), .id = object, .relation = inlined};
+  request.inputs = std::move(found);
+  request.index_exports[index] = {};
+  DataflowRead read{FRESHET_TRY(sql::build_dataflow(request)), index};
+  plan.imports = read.dataflow.imports();
+  plan.how = std::move(read);
+  return plan;
+}
+
+Result<expr::DataflowDescription> Dataflows::plan_maintained(std::string name, GlobalId id,
+                                                             const Relation& relation,
+                                                             const Catalog& catalog,
+                                                             std::optional<repr::SqlTime> time) {
+  sql::DataflowRequest request{.name = std::move(name), .id = id, .relation = relation};
+  request.inputs = inputs(catalog, time);
+  // A view must not be read through an index that is computed from it.
+  request.inputs.indexes.indexes.erase(id);
+  const InlineOptions options = keep_indexed(request.inputs);
+  request.relation = FRESHET_TRY(inline_views(relation, catalog, options));
+  return sql::build_dataflow(request);
+}
+
+Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& catalog,
+                                    repr::SqlTime as_of) {
+  const GlobalId on = *index.item.index_on;
+  const CatalogEntry* entry = catalog.entry(on);
+  if (entry == nullptr) return fail(sqlstate::kUndefinedTable, "the indexed object was dropped");
+  sql::DataflowRequest request{.name = "index " + index.item.name.item, .id = on,
+                               .relation = Relation::get(on, entry->item.desc.type)};
+  request.inputs = inputs(catalog, as_of);
+  request.inputs.indexes.indexes.erase(on);
+  if (!entry->is_collection()) {
+    const InlineOptions options = keep_indexed(request.inputs);
+    request.relation = FRESHET_TRY(inline_views(*entry->relation, catalog, options));
+  }
+  request.index_exports[index.id()] = index.key;
+  expr::DataflowDescription dataflow = FRESHET_TRY(sql::build_dataflow(request));
+  dataflow.as_of = as_of;
+  create(std::move(dataflow));
+  const std::lock_guard lock(mutex_);
+  live_indexes_.insert(index.id());
+  return {};
+}
+
+Result<void> Dataflows::start_view(const CatalogEntry& view, const Catalog& catalog,
+                                   repr::SqlTime as_of) {
+  const GlobalId object = services_.transient_id();
+  expr::DataflowDescription dataflow = FRESHET_TRY(plan_maintained(
+      "materialized view " + view.item.name.item, object, *view.relation, catalog, as_of));
+  dataflow.sink_exports[view.id()] = {.kind = expr::SinkExport::Kind::kMaterializedView,
+                                      .from = object,
+                                      .desc = view.item.desc};
+  dataflow.as_of = as_of;
+  const auto bases = base_collections(catalog, view.depends_on);
+  Hold hold = FRESHET_TRY(services_.holds->acquire({bases.begin(), bases.end()}, as_of));
+  {
+    const std::lock_guard lock(mutex_);
+    view_holds_[view.id()] = std::move(hold);
+  }
+  create(std::move(dataflow));
+  services_.compute->send(compute_api::AllowWrites{view.id()});
+  return {};
+}
+
+void Dataflows::create(expr::DataflowDescription dataflow) {
+  const std::vector<GlobalId> exports = dataflow.exports();
+  services_.compute->send(compute_api::CreateDataflow{std::move(dataflow)});
+  for (const GlobalId id : exports) services_.compute->send(compute_api::Schedule{id});
+}
+
+void Dataflows::drop_export(GlobalId id) {
+  services_.compute->send(compute_api::AllowCompaction{id, repr::kClosed});
+  Hold released;
+  const std::lock_guard lock(mutex_);
+  live_indexes_.erase(id);
+  auto held = view_holds_.find(id);
+  if (held == view_holds_.end()) return;
+  released = std::move(held->second);
+  view_holds_.erase(held);
+}
+
+void Dataflows::on_storage_frontiers(GlobalId id, const storage_api::Frontiers& frontiers) {
+  const std::lock_guard lock(mutex_);
+  auto held = view_holds_.find(id);
+  // A restart recomputes the view from its last durable time on.
+  if (held != view_holds_.end() && frontiers.durable_upper > 0) {
+    held->second.downgrade(frontiers.durable_upper - 1);
+  }
+}
+
+}  // namespace freshet::adapter

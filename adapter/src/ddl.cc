@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+
+#include "catalog_writer.h"
+#include "inline_views.h"
+#include "session_state.h"
+
+namespace freshet::adapter {
+namespace {
+
+using sql::ItemKind;
+
+Result<void> check_free(const Catalog& catalog, const sql::ItemName& name) {
+  if (!catalog.has_schema(name.database, name.schema)) {
+    return fail(sqlstate::kInvalidSchemaName, "schema \"" + name.schema + "\" does not exist");
+  }
+  if (catalog.find(name) != nullptr) {
+    return fail(sqlstate::kDuplicateTable, "relation \"" + name.item + "\" already exists");
+  }
+  return {};
+}
+
+Result<void> check_present(const Catalog& catalog, const std::set<GlobalId>& ids) {
+  for (const GlobalId id : ids) {
+    if (catalog.item(id) == nullptr) {
+      return fail(sqlstate::kUndefinedTable, "an object that the statement uses was dropped");
+    }
+  }
+  return {};
+}
+
+/// Hands out ids and OIDs of one change.
+class Numbers {
+ public:
+  Numbers(const Catalog& catalog, CatalogChange& change)
+      : change_(change), id_(catalog.next_id()), oid_(catalog.next_oid()) {}
+  GlobalId id() {
+    change_.next_id = id_ + 1;
+    return {GlobalId::Kind::kUser, id_++};
+  }
+  std::uint32_t oid() {
+    change_.next_oid = oid_ + 1;
+    return oid_++;
+  }
+
+ private:
+  CatalogChange& change_;
+  std::uint64_t id_;
+  std::uint32_t oid_;
+};
+
+CatalogEntry make_entry(Numbers& numbers, ItemKind kind, sql::ItemName name,
+                        repr::RelationDesc desc) {
+  CatalogEntry entry;
+  entry.item.id = numbers.id();
+  entry.item.oid = numbers.oid();
+  entry.item.kind = kind;
+  entry.item.name = std::move(name);
+  entry.item.desc = std::move(desc);
+  return entry;
+}
+
+/// One DDL statement under way.
+class Ddl : public std::enable_shared_from_this<Ddl> {
+ public:
+  Ddl(SessionPtr session, std::shared_ptr<const sql::Plan> plan, std::string tag)
+      : session_(std::move(session)), services_(session_->services), plan_(std::move(plan)),
+        tag_(std::move(tag)) {}
+
+  Future<Outcome> run() {
+    return std::visit([this](const auto& node) { return apply(node); }, plan_->node);
+  }
+
+ private:
+  template <typename Node>
+  Future<Outcome> apply(const Node&) {
+    FRESHET_UNREACHABLE("not a definition");
+  }
+
+  Future<Outcome> done() { return Future<Outcome>::ready(Outcome(CommandDone{tag_})); }
+
+  // IF NOT EXISTS: says so instead of failing.
+  bool skip_existing(bool if_not_exists, const sql::ItemName& name) {
+    if (!if_not_exists || services_.catalog.get()->find(name) == nullptr) return false;
+    session_->notice("NOTICE", sqlstate::kDuplicateTable,
+                     "relation \"" + name.item + "\" already exists, skipping");
+    return true;
+  }
+
+  Future<Outcome> apply(const sql::CreateDatabasePlan& plan) {
+    if (plan.if_not_exists && services_.catalog.get()->has_database(plan.name)) {
+      session_->notice("NOTICE", sqlstate::kDuplicateDatabase,
+                       "database \"" + plan.name + "\" already exists, skipping");
+      return done();
+    }
+    return change([name = plan.name](const Catalog& catalog) -> Result<PlannedChange> {
+      if (catalog.has_database(name)) {
+        return fail(sqlstate::kDuplicateDatabase, "database \"" + name + "\" already exists");
+      }
+      PlannedChange planned;
+      Numbers numbers(catalog, planned.catalog);
+      planned.catalog.put_databases.push_back({name, numbers.oid()});
+      planned.catalog.put_schemas.push_back({name, "public", numbers.oid()});
+      return planned;
+    });
+  }
+
+  Future<Outcome> apply(const sql::CreateSchemaPlan& plan) {
+    if (plan.if_not_exists && services_.catalog.get()->has_schema(plan.database, plan.name)) {
+      session_->notice("NOTICE", sqlstate::kDuplicateSchema,
+                       "schema \"" + plan.name + "\" already exists, skipping");
+      return done();
+    }
+    return change([plan](const Catalog& catalog) -> Result<PlannedChange> {
+      if (!catalog.has_database(plan.database)) {
+        return fail(sqlstate::kInvalidCatalogName, "database \"" + plan.database + "\" does not exist");
+      }
+      if (catalog.has_schema(plan.database, plan.name)) {
+        return fail(sqlstate::kDuplicateSchema, "schema \"" + plan.name + "\" already exists");
+      }
+      PlannedChange planned;
+      Numbers numbers(catalog, planned.catalog);
+      planned.catalog.put_schemas.push_back({plan.database, plan.name, numbers.oid()});
+      return planned;
+    });
+  }
+
+  Future<Outcome> apply(const sql::CreateTablePlan& plan) {
+    if (skip_existing(plan.if_not_exists, plan.name)) return done();
+    auto made = std::make_shared<GlobalId>();
+    return commit([plan, made](const Catalog& catalog) -> Result<PlannedChange> {
+             FRESHET_TRY(check_free(catalog, plan.name));
+             PlannedChange planned;
+             Numbers numbers(catalog, planned.catalog);
+             CatalogEntry entry = make_entry(numbers, ItemKind::kTable, plan.name, plan.desc);
+             entry.item.writable = true;
+             entry.item.defaults = plan.defaults;
+             entry.item.create_sql = plan.create_sql;
+             entry.item.retain_history_micros = plan.retain_history_micros;
+             entry.default_texts = plan.default_texts;
+             *made = entry.id();
+             planned.tables.create.emplace_back(entry.id(), plan.desc);
+             planned.catalog.put_items.push_back(std::move(entry));
+             return planned;
+           })
+        .and_then(session_->strand, [self = shared_from_this(), made, plan](CommittedChange committed) {
+          self->services_.holds->add(*made, committed.time, committed.time + 1,
+                                     plan.retain_history_micros.value_or(Holds::kDefaultRetain));
+          return Outcome(CommandDone{self->tag_});
+        });
+  }
+
+  Future<Outcome> apply(const sql::CreateViewPlan& plan) {
+    if (skip_existing(plan.if_not_exists, plan.name)) return done();
+    if (plan.materialized && sql::has_session_values(plan.relation)) {
+      return failed<Outcome>(sql_error(sqlstate::kFeatureNotSupported,
+                                       "a materialized view cannot depend on now() or on the session"));
+    }
+    auto made = std::make_shared<GlobalId>();
+    auto decide = [plan, made](const Catalog& catalog) -> Result<PlannedChange> {
+      FRESHET_TRY(check_present(catalog, plan.depends_on));
+      PlannedChange planned;
+      if (plan.replaces) {
+        if (!catalog.dependents(*plan.replaces).empty()) {
+          return fail(sqlstate::kDependentObjectsStillExist,
+                      "cannot replace view " + plan.name.item + " because other objects depend on it");
+        }
+        planned.catalog.drop_items.push_back(*plan.replaces);
+      } else {
+        FRESHET_TRY(check_free(catalog, plan.name));
+      }
+      Numbers numbers(catalog, planned.catalog);
+      CatalogEntry entry =
+          make_entry(numbers, plan.materialized ? ItemKind::kMaterializedView : ItemKind::kView,
+                     plan.name, plan.desc);
+      entry.item.create_sql = plan.create_sql;
+      entry.item.retain_history_micros = plan.retain_history_micros;
+      entry.query = plan.query;
+      entry.query_sql = plan.query_sql;
+      entry.depends_on = plan.depends_on;
+      *made = entry.id();
+      planned.catalog.put_items.push_back(std::move(entry));
+      return planned;
+    };
+    if (!plan.materialized) return change(std::move(decide));
+    return start_at(plan.depends_on).and_then(
+        session_->strand, [self = shared_from_this(), made, decide](SqlTime as_of) mutable {
+          return self->commit(decide).and_then(
+              self->session_->strand, [self, made, as_of](CommittedChange committed) {
+                return self->start_view(committed, *made, as_of);
+              });
+        });
+  }
+
+  Future<Outcome> start_view(const CommittedChange& committed, GlobalId id, SqlTime as_of) {
+    return services_.storage
+        .send(storage_api::CreateCollection{.id = id,
+                                            .kind = storage_api::ViewCollection{},
+                                            .desc = committed.catalog->entry(id)->item.desc,
+                                            .since = as_of})
+        .and_then(session_->strand, [self = shared_from_this(), committed, id,
+                                     as_of](Unit) -> Result<Outcome> {
+          const CatalogEntry& entry = *committed.catalog->entry(id);
+          self->services_.holds->add(
+              id, as_of, as_of, entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+          FRESHET_TRY(self->services_.dataflows->start_view(entry, *committed.catalog, as_of));
+          self->hold_.release();
+          return Outcome(CommandDone{self->tag_});
+        });
+  }
+
+  Future<Outcome> apply(const sql::CreateIndexPlan& plan) {
+    if (skip_existing(plan.if_not_exists, plan.name)) return done();
+    auto made = std::make_shared<GlobalId>();
+    return start_at({plan.on}).and_then(
+        session_->strand, [self = shared_from_this(), made, plan](SqlTime as_of) {
+          auto decide = [plan, made](const Catalog& catalog) -> Result<PlannedChange> {
+            FRESHET_TRY(check_present(catalog, {plan.on}));
+            FRESHET_TRY(check_free(catalog, plan.name));
+            const CatalogEntry* on = catalog.entry(plan.on);
+            if (on != nullptr && on->relation && sql::has_session_values(*on->relation)) {
+              return fail(sqlstate::kFeatureNotSupported,
+                          "cannot index a view that depends on now() or on the session");
+            }
+            PlannedChange planned;
+            Numbers numbers(catalog, planned.catalog);
+            CatalogEntry entry = make_entry(numbers, ItemKind::kIndex, plan.name, {});
+            entry.item.index_on = plan.on;
+            entry.item.index_key = plan.key_hir;
+            entry.item.create_sql = plan.create_sql;
+            entry.item.retain_history_micros = plan.retain_history_micros;
+            entry.depends_on = {plan.on};
+            *made = entry.id();
+            planned.catalog.put_items.push_back(std::move(entry));
+            return planned;
+          };
+          return self->commit(decide).and_then(
+              self->session_->strand,
+              [self, made, as_of](CommittedChange committed) -> Result<Outcome> {
+                const CatalogEntry& entry = *committed.catalog->entry(*made);
+                self->services_.holds->add(
+                    *made, as_of, as_of,
+                    entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+                FRESHET_TRY(self->services_.dataflows->start_index(entry, *committed.catalog, as_of));
+                self->hold_.release();
+                return Outcome(CommandDone{self->tag_});
+              });
+        });
+  }
+
+  Future<Outcome> apply(const sql::CreateSourcePlan& plan) {
+    if (skip_existing(plan.if_not_exists, plan.name)) return done();
+    auto made = std::make_shared<std::vector<GlobalId>>();
+    return commit([plan, made](const Catalog& catalog) { return decide_source(plan, catalog, *made); })
+        .and_then(session_->strand, [self = shared_from_this(), made](CommittedChange committed) {
+          return self->start_source(committed, *made, 0);
+        });
+  }
+
+  static storage_api::LoadGenerator generator_of(const sql::CreateSourcePlan& plan) {
+    storage_api::LoadGenerator generator;
+    const bool tpch = plan.generator == sql::CreateSourcePlan::Generator::kTpch;
+    generator.kind = tpch ? storage_api::LoadGenerator::Kind::kTpch
+                          : storage_api::LoadGenerator::Kind::kCounter;
+    generator.scale_factor = plan.scale_factor;
+    generator.tick_micros = plan.tick_micros.value_or(1'000'000);
+    generator.seed = plan.seed;
+    generator.max_cardinality = plan.max_cardinality;
+    return generator;
+  }
+
+  // TPCH: the source, whose own rows are its progress, and a collection for each table. COUNTER: the source
+  // is the counter itself, and its progress stands beside it.
+  static Result<PlannedChange> decide_source(const sql::CreateSourcePlan& plan, const Catalog& catalog,
+                                             std::vector<GlobalId>& made) {
+    FRESHET_TRY(check_free(catalog, plan.name));
+    PlannedChange planned;
+    Numbers numbers(catalog, planned.catalog);
+    const storage_api::LoadGenerator generator = generator_of(plan);
+    auto outputs = storage_api::generator_outputs(generator);
+    std::vector<CatalogEntry> entries;
+    if (generator.kind == storage_api::LoadGenerator::Kind::kCounter) {
+      CatalogEntry counter = make_entry(numbers, ItemKind::kSource, plan.name, outputs[0].second);
+      sql::ItemName progress_name = plan.name;
+      progress_name.item += "_progress";
+      FRESHET_TRY(check_free(catalog, progress_name));
+      CatalogEntry progress =
+          make_entry(numbers, ItemKind::kSource, progress_name, storage_api::progress_desc());
+      counter.item.create_sql = plan.create_sql;
+      progress.item.part_of = counter.id();
+      progress.depends_on = {counter.id()};
+      progress.generator = generator;
+      progress.outputs = {counter.id()};
+      entries = {std::move(counter), std::move(progress)};
+    } else {
+      CatalogEntry source =
+          make_entry(numbers, ItemKind::kSource, plan.name, storage_api::progress_desc());
+      source.item.create_sql = plan.create_sql;
+      source.generator = generator;
+      std::map<std::string, sql::ItemName> chosen(plan.tables.begin(), plan.tables.end());
+      std::vector<CatalogEntry> parts;
+      for (auto& [name, desc] : outputs) {
+        sql::ItemName item{plan.name.database, plan.name.schema, name};
+        if (!plan.all_tables) {
+          auto it = chosen.find(name);
+          // A table that nobody asked for is generated all the same, under a name that says so.
+          item = it == chosen.end() ? sql::ItemName{plan.name.database, plan.name.schema,
+                                                    plan.name.item + "_" + name + "_unlisted"}
+                                    : it->second;
+          chosen.erase(name);
+        }
+        FRESHET_TRY(check_free(catalog, item));
+        CatalogEntry part = make_entry(numbers, ItemKind::kSource, item, desc);
+        part.item.part_of = source.id();
+        part.depends_on = {source.id()};
+        source.outputs.push_back(part.id());
+        parts.push_back(std::move(part));
+      }
+      if (!chosen.empty()) {
+        return fail(sqlstate::kUndefinedTable,
+                    "the generator has no table \"" + chosen.begin()->first + "\"");
+      }
+      entries.push_back(std::move(source));
+      for (CatalogEntry& part : parts) entries.push_back(std::move(part));
+    }
+    for (CatalogEntry& entry : entries) {
+      entry.item.retain_history_micros = plan.retain_history_micros;
+      made.push_back(entry.id());
+      planned.catalog.put_items.push_back(std::move(entry));
+    }
+    return planned;
+  }
+
+  // The ingestion first, then what it writes.
+  Future<Outcome> start_source(CommittedChange committed, std::vector<GlobalId> ids, std::size_t next) {
+    if (next == 0) {
+      std::ranges::stable_partition(ids, [&](GlobalId id) {
+        return committed.catalog->entry(id)->generator.has_value();
+      });
+    }
+    if (next == ids.size()) return done();
+    const CatalogEntry& entry = *committed.catalog->entry(ids[next]);
+    storage_api::CreateCollection create{.id = entry.id(), .kind = storage_api::TableCollection{},
+                                         .desc = entry.item.desc, .since = committed.time};
+    if (entry.generator) {
+      create.kind = storage_api::IngestionCollection{*entry.generator, entry.outputs};
+    } else {
+      create.kind = storage_api::IngestionOutput{ids[0]};
+    }
+    services_.holds->add(entry.id(), committed.time, committed.time,
+                         entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+    return services_.storage.send(std::move(create))
+        .and_then(session_->strand, [self = shared_from_this(), committed, ids = std::move(ids),
+                                     next](Unit) mutable {
+          return self->start_source(std::move(committed), std::move(ids), next + 1);
+        });
+  }
+
+  Future<Outcome> apply(const sql::DropItemsPlan& plan) {
+    return drop(plan.ids, [](const Catalog&, CatalogChange&) -> Result<void> { return {}; });
+  }
+  Future<Outcome> apply(const sql::DropSchemaPlan& plan) {
+    return drop(plan.ids, [plan](const Catalog& catalog, CatalogChange& change) -> Result<void> {
+      for (const std::string& name : plan.schemas) {
+        if (!catalog.has_schema(plan.database, name)) {
+          return fail(sqlstate::kInvalidSchemaName, "schema \"" + name + "\" does not exist");
+        }
+        change.drop_schemas.emplace_back(plan.database, name);
+      }
+      return {};
+    });
+  }
+  Future<Outcome> apply(const sql::DropDatabasePlan& plan) {
+    return drop(plan.ids, [plan](const Catalog& catalog, CatalogChange& change) -> Result<void> {
+      if (!plan.database) return {};
+      if (!catalog.has_database(*plan.database)) {
+        return fail(sqlstate::kInvalidCatalogName, "database \"" + *plan.database + "\" does not exist");
+      }
+      for (const std::string& schema : catalog.schemas(*plan.database)) {
+        change.drop_schemas.emplace_back(*plan.database, schema);
+      }
+      change.drop_databases.push_back(*plan.database);
+      return {};
+    });
+  }
+
+  template <typename Extra>
+  Future<Outcome> drop(std::vector<GlobalId> ids, Extra extra) {
+    auto dropped = std::make_shared<std::vector<EntryPtr>>();
+    return commit([ids, extra, dropped](const Catalog& catalog) -> Result<PlannedChange> {
+             const std::set<GlobalId> all(ids.begin(), ids.end());
+             PlannedChange planned;
+             for (const GlobalId id : ids) {
+               auto it = catalog.entries().find(id);
+               if (it == catalog.entries().end()) {
+                 return fail(sqlstate::kUndefinedTable, "an object was dropped by somebody else");
+               }
+               for (const GlobalId dependent : catalog.dependents(id)) {
+                 if (!all.contains(dependent)) {
+                   return fail(sqlstate::kDependentObjectsStillExist,
+                               "cannot drop " + it->second->item.name.item +
+                                   " because other objects depend on it");
+                 }
+               }
+               dropped->push_back(it->second);
+               planned.catalog.drop_items.push_back(id);
+               if (it->second->item.kind == ItemKind::kTable) planned.tables.drop.push_back(id);
+             }
+             FRESHET_TRY(extra(catalog, planned.catalog));
+             return planned;
+           })
+        .and_then(session_->strand, [self = shared_from_this(), dropped](CommittedChange) {
+          self->forget(*dropped);
+          return Outcome(CommandDone{self->tag_});
+        });
+  }
+
+  void forget(const std::vector<EntryPtr>& dropped) {
+    for (const EntryPtr& entry : dropped) {
+      const GlobalId id = entry->id();
+      if (entry->item.kind == ItemKind::kIndex || entry->item.kind == ItemKind::kMaterializedView) {
+        services_.dataflows->drop_export(id);
+      }
+      services_.holds->remove(id);
+      if (entry->item.kind == ItemKind::kMaterializedView || entry->item.kind == ItemKind::kSource) {
+        // Nobody waits: the catalog has forgotten it, and a restart sweeps what a crash leaves.
+        services_.storage.send(storage_api::DropCollection{id})
+            .on_ready(services_.scheduler, [&log = services_.log, id](Result<Unit> result) {
+              if (!result) log.warn("drop left data behind", {{"collection", to_string(id)}});
+            });
+      }
+    }
+  }
+
+  // ---- Shared steps.
+
+  /// The time as of which a new dataflow over `ids` starts; keeps its inputs readable there.
+  Future<SqlTime> start_at(const std::set<GlobalId>& ids) {
+    const auto inputs = base_collections(*services_.catalog.get(), ids);
+    return services_.oracle->read_timestamp().and_then(
+        session_->strand, [self = shared_from_this(), inputs](SqlTime time) -> Result<SqlTime> {
+          std::vector<GlobalId> all(inputs.begin(), inputs.end());
+          const SqlTime as_of = std::max(time, self->services_.holds->readable_from(all));
+          self->hold_ = FRESHET_TRY(self->services_.holds->acquire(std::move(all), as_of));
+          return as_of;
+        });
+  }
+
+  Future<CommittedChange> commit(CatalogWriter::Decide decide) {
+    return services_.catalog_writer->change(std::move(decide));
+  }
+  Future<Outcome> change(CatalogWriter::Decide decide) {
+    return commit(std::move(decide)).and_then(session_->strand, [self = shared_from_this()](CommittedChange) {
+      return Outcome(CommandDone{self->tag_});
+    });
+  }
+
+  SessionPtr session_;
+  Services& services_;
+  std::shared_ptr<const sql::Plan> plan_;
+  std::string tag_;
+  Hold hold_;
+};
+
+}  // namespace
+
+Future<Outcome> SessionState::run_ddl(std::shared_ptr<const sql::Plan> plan, std::string tag) {
+  if (transaction.kind == Transaction::Kind::kExplicit || !transaction.writes.empty()) {
+    return failed<Outcome>(
+        sql_error(sqlstate::kActiveSqlTransaction, tag + " cannot run inside a transaction block"));
+  }
+  return std::make_shared<Ddl>(shared_from_this(), std::move(plan), std::move(tag))->run();
+}
+
+}  // namespace freshet::adapter

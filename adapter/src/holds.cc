@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holds.h"
+
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+
+namespace freshet::adapter {
+
+Hold& Hold::operator=(Hold&& other) noexcept {
+  release();
+  holds_ = std::exchange(other.holds_, nullptr);
+  ids_ = std::move(other.ids_);
+  time_ = other.time_;
+  return *this;
+}
+
+void Hold::downgrade(SqlTime time) {
+  if (holds_ == nullptr || time <= time_) return;
+  holds_->change(ids_, time_, &time);
+  time_ = time;
+}
+
+void Hold::release() {
+  if (holds_ == nullptr) return;
+  std::exchange(holds_, nullptr)->change(ids_, time_, nullptr);
+}
+
+void Holds::add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros) {
+  const std::lock_guard lock(mutex_);
+  entries_[id] = Entry{.since = since, .upper = upper, .retain = retain_micros};
+}
+
+void Holds::remove(GlobalId id) {
+  const std::lock_guard lock(mutex_);
+  entries_.erase(id);
+}
+
+void Holds::on_upper(GlobalId id, SqlTime upper) {
+  const std::lock_guard lock(mutex_);
+  auto it = entries_.find(id);
+  if (it == entries_.end() || upper <= it->second.upper) return;
+  it->second.upper = upper;
+  advance(id, it->second);
+}
+
+bool Holds::knows(GlobalId id) const {
+  const std::lock_guard lock(mutex_);
+  return entries_.contains(id);
+}
+
+SqlTime Holds::upper(GlobalId id) const {
+  const std::lock_guard lock(mutex_);
+  auto it = entries_.find(id);
+  return it == entries_.end() ? 0 : it->second.upper;
+}
+
+SqlTime Holds::readable_from(const std::vector<GlobalId>& ids) const {
+  const std::lock_guard lock(mutex_);
+  SqlTime least = 0;
+  for (const GlobalId id : ids) {
+    auto it = entries_.find(id);
+    if (it != entries_.end()) least = std::max(least, it->second.since);
+  }
+  return least;
+}
+
+Result<Hold> Holds::acquire(std::vector<GlobalId> ids, SqlTime time) {
+  const std::lock_guard lock(mutex_);
+  for (const GlobalId id : ids) {
+    auto it = entries_.find(id);
+    if (it == entries_.end()) {
+      return fail(sqlstate::kUndefinedTable, "collection " + to_string(id) + " was dropped");
+    }
+    if (time < it->second.since) {
+      return fail(sqlstate::kInvalidParameterValue,
+                  "timestamp " + std::to_string(time / 1000) + " is not readable: " + to_string(id) +
+                      " keeps history from " + std::to_string(it->second.since / 1000) + " on");
+    }
+  }
+  for (const GlobalId id : ids) entries_.at(id).holds.insert(time);
+  Hold hold;
+  hold.holds_ = this;
+  hold.ids_ = std::move(ids);
+  hold.time_ = time;
+  return hold;
+}
+
+void Holds::change(const std::vector<GlobalId>& ids, SqlTime from, const SqlTime* to) {
+  const std::lock_guard lock(mutex_);
+  for (const GlobalId id : ids) {
+    auto it = entries_.find(id);
+    if (it == entries_.end()) continue;
+    auto held = it->second.holds.find(from);
+    if (held != it->second.holds.end()) it->second.holds.erase(held);
+    if (to != nullptr) it->second.holds.insert(*to);
+    advance(id, it->second);
+  }
+}
+
+void Holds::advance(GlobalId id, Entry& entry) {
+  if (entry.upper == 0) return;
+  SqlTime since = entry.upper == repr::kClosed ? entry.since
+                  : entry.upper > entry.retain ? entry.upper - 1 - std::min(entry.retain, entry.upper - 1)
+                                               : 0;
+  if (!entry.holds.empty()) since = std::min(since, *entry.holds.begin());
+  // In steps: each costs the owner some work.
+  const SqlTime step = std::max<SqlTime>(entry.retain / 4, 1000);
+  if (since < entry.since + step) return;
+  entry.since = since;
+  compact_(id, since);
+}
+
+}  // namespace freshet::adapter

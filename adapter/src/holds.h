@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `Holds`: from which time on each collection may be read, and who needs that it stays so.
+///
+/// A collection keeps `retain` of history behind its upper, and whatever holds ask for. Compaction is allowed
+/// in steps, when the upper moved or a hold was released; nothing happens while nothing does.
+///
+/// Invariant: the since told to storage or compute is never above a hold.
+/// Thread safety: all methods.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include <freshet/base/result.h>
+#include <freshet/expr/id.h>
+#include <freshet/repr/time.h>
+
+namespace freshet::adapter {
+
+using expr::GlobalId;
+using repr::SqlTime;
+
+class Holds;
+
+/// Keeps some collections readable from a time on while it lives. Move only.
+class Hold {
+ public:
+  Hold() = default;
+  Hold(Hold&& other) noexcept { *this = std::move(other); }
+  Hold& operator=(Hold&& other) noexcept;
+  ~Hold() { release(); }
+  [[nodiscard]] SqlTime time() const { return time_; }
+  /// Gives up the times before `time`.
+  void downgrade(SqlTime time);
+  void release();
+
+ private:
+  friend class Holds;
+  Holds* holds_ = nullptr;
+  std::vector<GlobalId> ids_;
+  SqlTime time_ = 0;
+};
+
+class Holds {
+ public:
+  /// Tells the owner of a collection that reads before `since` will not come.
+  using Compact = std::function<void(GlobalId, SqlTime since)>;
+  explicit Holds(Compact compact) : compact_(std::move(compact)) {}
+
+  static constexpr std::uint64_t kDefaultRetain = 1'000'000;
+  void add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros = kDefaultRetain);
+  void remove(GlobalId id);
+  void on_upper(GlobalId id, SqlTime upper);
+
+  [[nodiscard]] bool knows(GlobalId id) const;
+  [[nodiscard]] SqlTime upper(GlobalId id) const;
+  /// The least time at which all of `ids` are readable.
+  [[nodiscard]] SqlTime readable_from(const std::vector<GlobalId>& ids) const;
+  /// 22023 naming the collection if one is not readable at `time` any more.
+  Result<Hold> acquire(std::vector<GlobalId> ids, SqlTime time);
+
+ private:
+  friend class Hold;
+  struct Entry {
+    SqlTime since = 0;
+    SqlTime upper = 0;
+    std::uint64_t retain = kDefaultRetain;
+    std::multiset<SqlTime> holds;
+  };
+  void change(const std::vector<GlobalId>& ids, SqlTime from, const SqlTime* to);
+  void advance(GlobalId id, Entry& entry);
+
+  Compact compact_;
+  mutable std::mutex mutex_;
+  std::map<GlobalId, Entry> entries_;
+};
+
+}  // namespace freshet::adapter

@@ -1,0 +1,661 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <freshet/adapter/pgwire.h>
+
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+
+#include "pgwire_messages.h"
+#include "pgwire_rows.h"
+
+namespace freshet::adapter {
+namespace {
+
+using base::Future;
+using base::Unit;
+
+constexpr std::int32_t kProtocol3 = 3 << 16;
+constexpr std::int32_t kCancelCode = (1234 << 16) | 5678;
+constexpr std::int32_t kSslCode = (1234 << 16) | 5679;
+constexpr std::int32_t kGssCode = (1234 << 16) | 5680;
+constexpr std::size_t kStartupLimit = 10'000;
+constexpr std::size_t kInboxLimit = 1 << 20;
+constexpr std::size_t kFlushBytes = 64 << 10;
+constexpr std::size_t kRowsAtOnce = 2048;
+
+template <typename T = Unit>
+Future<T> done(T value = {}) {
+  return Future<T>::ready(std::move(value));
+}
+
+/// One client. Everything happens on one queue at a time: the connection's own until there is a session, the
+/// session's from then on. Messages are handled one after another, while reading goes on.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Adapter& adapter, base::Scheduler& scheduler, base::Logger& log,
+             std::unique_ptr<Transport> transport, PgwireOptions options)
+      : adapter_(adapter), log_(log), transport_(std::move(transport)), options_(options),
+        own_queue_(scheduler), queue_(&own_queue_) {}
+
+  void start() {
+    own_queue_.post([self = shared_from_this()] {
+      self->read_more();
+    });
+  }
+
+ private:
+  // ---- Bytes in. The outstanding read notices a client that leaves while a statement runs.
+
+  void read_more() {
+    if (reading_ || closed_ || inbox_.size() - inbox_start_ > kInboxLimit + wanted_) return;
+    reading_ = true;
+    transport_->read().on_ready(*queue_, [self = shared_from_this()](Result<std::string> bytes) {
+      self->reading_ = false;
+      if (!bytes || bytes->empty()) return self->client_left();
+      if (self->inbox_start_ > 0) {
+        self->inbox_.erase(0, std::exchange(self->inbox_start_, 0));
+      }
+      self->inbox_.append(*bytes);
+      // Once there is a session, its queue alone goes on.
+      const base::TaskQueue* before = self->queue_;
+      self->copying_ ? self->pump_copy() : self->pump();
+      if (self->queue_ == before) self->read_more();
+    });
+  }
+
+  void client_left() {
+    left_ = true;
+    if (session_ != nullptr) session_->cancel();
+    if (copying_) return pump_copy();
+    if (!busy_) close();
+  }
+
+  void close() {
+    if (std::exchange(closed_, true)) return;
+    copy_.reset();
+    transport_->close();
+    // The session's queue must not die under the task that runs on it.
+    own_queue_.post([self = shared_from_this()] { self->session_.reset(); });
+    queue_ = &own_queue_;
+  }
+
+  [[nodiscard]] std::string_view pending() const { return std::string_view(inbox_).substr(inbox_start_); }
+
+  // Starts on the next message if none is under way.
+  void pump() {
+    if (busy_ || closed_) return;
+    if (session_ == nullptr) return pump_startup();
+    MessageReader header(pending());
+    const char type = static_cast<char>(header.int8());
+    const std::int32_t length = header.int32();
+    if (!header.ok()) return idle();
+    if (length < 4 || static_cast<std::size_t>(length) > options_.max_message_bytes) {
+      return fatal(sql_error(sqlstate::kProtocolViolation, "invalid message length"));
+    }
+    const std::size_t whole = static_cast<std::size_t>(length) + 1;
+    if (pending().size() < whole) {
+      wanted_ = whole;
+      return idle();
+    }
+    wanted_ = 0;
+    const std::string body(pending().substr(5, whole - 5));
+    inbox_start_ += whole;
+    busy_ = true;
+    handle(type, body).on_ready(*queue_, [self = shared_from_this()](Result<Unit> handled) {
+      self->busy_ = false;
+      if (!handled || self->left_) return self->close();
+      self->pump();
+      self->read_more();
+    });
+  }
+
+  // Nothing to do until more comes: what was written goes out.
+  void idle() {
+    if (out_.size() == 0) {
+      if (left_) close();
+      return;
+    }
+    busy_ = true;
+    flush().on_ready(*queue_, [self = shared_from_this()](Result<Unit> sent) {
+      self->busy_ = false;
+      if (!sent || self->left_) return self->close();
+      self->pump();
+    });
+  }
+
+  Future<Unit> flush() {
+    if (out_.size() == 0) return done();
+    return transport_->write(out_.take());
+  }
+  Future<Unit> flush_if_large() { return out_.size() < kFlushBytes ? done() : flush(); }
+
+  void fatal(const Error& error) {
+    out_.error(error, "FATAL");
+    busy_ = true;
+    flush().on_ready(*queue_, [self = shared_from_this()](Result<Unit>) { self->close(); });
+  }
+
+  // ---- Start.
+
+  void pump_startup() {
+    MessageReader header(pending());
+    const std::int32_t length = header.int32();
+    if (!header.ok()) return;
+    if (length < 8 || static_cast<std::size_t>(length) > kStartupLimit) {
+      return fatal(sql_error(sqlstate::kProtocolViolation, "invalid length of startup packet"));
+    }
+    const auto whole = static_cast<std::size_t>(length);
+    if (pending().size() < whole) return;
+    const std::string body(pending().substr(4, whole - 4));
+    inbox_start_ += whole;
+    MessageReader in(body);
+    const std::int32_t code = in.int32();
+    if (code == kSslCode || code == kGssCode) {
+      out_.bytes("N");
+      return idle();
+    }
+    if (code == kCancelCode) {
+      const auto process = static_cast<std::uint32_t>(in.int32());
+      const auto secret = static_cast<std::uint32_t>(in.int32());
+      if (in.ok()) adapter_.cancel(process, secret);
+      return close();
+    }
+    if ((code >> 16) != 3) {
+      return fatal(sql_error(sqlstate::kFeatureNotSupported,
+                             "unsupported frontend protocol " + std::to_string(code >> 16) + "." +
+                                 std::to_string(code & 0xffff) + ": server supports 3.0 to 3.0"));
+    }
+    start_session(code, in);
+  }
+
+  void start_session(std::int32_t code, MessageReader& in) {
+    SessionStartup startup;
+    startup.database.clear();
+    std::vector<std::string> unknown;
+    while (in.ok() && !in.rest().empty() && in.rest()[0] != '\0') {
+      std::string name(in.text());
+      std::string value(in.text());
+      if (name == "user") {
+        startup.user = std::move(value);
+      } else if (name == "database") {
+        startup.database = std::move(value);
+      } else if (name.starts_with("_pq_.")) {
+        unknown.push_back(std::move(name));
+      } else if (name == "options") {
+        split_options(value, startup.variables);
+      } else {
+        startup.variables.emplace_back(std::move(name), std::move(value));
+      }
+    }
+    if (!in.ok()) return fatal(MessageReader::malformed());
+    if (code != kProtocol3 || !unknown.empty()) {
+      out_.begin('v');
+      out_.int32(kProtocol3);
+      out_.int32(static_cast<std::int32_t>(unknown.size()));
+      for (const std::string& name : unknown) out_.text(name);
+      out_.end();
+    }
+    auto session = adapter_.new_session(std::move(startup));
+    if (!session) return fatal(session.error());
+    session_ = std::move(*session);
+    queue_ = &session_->queue();
+    out_.begin('R');
+    out_.int32(0);
+    out_.end();
+    session_->on_notice([this](Notice notice) { out_.notice(notice); });
+    session_->on_variable([this](std::string name, std::string value) {
+      if (name == "TimeZone") text_.time_zone = value;
+      out_.parameter_status(name, value);
+    });
+    out_.begin('K');
+    out_.int32(static_cast<std::int32_t>(session_->process_id()));
+    out_.int32(static_cast<std::int32_t>(session_->secret_key()));
+    out_.end();
+    out_.ready(TransactionStatus::kIdle);
+    // From here on the session's queue drives the connection.
+    busy_ = true;
+    queue_->post([self = shared_from_this()] {
+      self->busy_ = false;
+      self->pump();
+      self->read_more();
+    });
+  }
+
+  // "-c name=value -c name=value", backslash escapes blanks.
+  static void split_options(std::string_view text,
+                            std::vector<std::pair<std::string, std::string>>& variables) {
+    std::vector<std::string> words(1);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\\' && i + 1 < text.size()) {
+        words.back().push_back(text[++i]);
+      } else if (text[i] == ' ') {
+        if (!words.back().empty()) words.emplace_back();
+      } else {
+        words.back().push_back(text[i]);
+      }
+    }
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string word = words[i];
+      if (word == "-c" && i + 1 < words.size()) {
+        word = words[++i];
+      } else if (word.starts_with("--")) {
+        word = word.substr(2);
+      } else if (word.starts_with("-c")) {
+        word = word.substr(2);
+      }
+      const std::size_t equals = word.find('=');
+      if (equals != std::string::npos) variables.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    }
+  }
+
+  // ---- Messages.
+
+  Future<Unit> handle(char type, const std::string& body) {
+    if (type == 'X') {
+      left_ = true;
+      return flush();
+    }
+    if (skip_until_sync_ && type != 'S') return done();
+    MessageReader in(body);
+    switch (type) {
+      case 'Q': return simple_query(std::string(in.text()));
+      case 'P': return parse(in);
+      case 'B': return bind(body);
+      case 'D': return describe(in);
+      case 'E': return execute(in);
+      case 'C': return close_object(in);
+      case 'H': return flush();
+      case 'S': return sync();
+      case 'd':
+      case 'c':
+      case 'f': return done();  // left over from a COPY that failed
+      default:
+        out_.error(sql_error(sqlstate::kProtocolViolation,
+                             "invalid frontend message type " +
+                                 std::to_string(static_cast<unsigned char>(type))),
+                   "FATAL");
+        left_ = true;
+        return flush();
+    }
+  }
+
+  Future<Unit> extended_error(const Error& error) {
+    out_.error(error, "ERROR");
+    skip_until_sync_ = true;
+    return done();
+  }
+
+  Future<Unit> sync() {
+    skip_until_sync_ = false;
+    return session_->sync().then(*queue_, [self = shared_from_this()](Result<Unit> committed) {
+      if (!committed) self->out_.error(committed.error(), "ERROR");
+      self->out_.ready(self->session_->transaction_status());
+      return self->flush();
+    });
+  }
+
+  // ---- Simple query.
+
+  Future<Unit> simple_query(std::string sql) {
+    auto parsed = session_->parse(sql);
+    if (!parsed) {
+      out_.error(parsed.error(), "ERROR");
+      return sync();
+    }
+    if (parsed->empty()) {
+      out_.simple('I');
+      return sync();
+    }
+    return run_statements(std::make_shared<std::vector<sql::Statement>>(std::move(*parsed)), 0);
+  }
+
+  Future<Unit> run_statements(std::shared_ptr<std::vector<sql::Statement>> statements, std::size_t next) {
+    if (next == statements->size()) return sync();
+    const bool last = next + 1 == statements->size();
+    return session_->run((*statements)[next], last)
+        .then(*queue_,
+              [self = shared_from_this()](Result<Outcome> outcome) -> Future<Unit> {
+                if (!outcome) return Future<Unit>::ready(base::Unexpected(outcome.error()));
+                return self->send_outcome(std::move(*outcome), {}, true);
+              })
+        .then(*queue_, [self = shared_from_this(), statements, next](Result<Unit> sent) {
+          if (!sent) {
+            self->session_->fail_transaction();
+            self->out_.error(sent.error(), "ERROR");
+            return self->sync();
+          }
+          return self->run_statements(statements, next + 1);
+        });
+  }
+
+  // ---- Outcomes.
+
+  Future<Unit> send_outcome(Outcome outcome, Formats formats, bool describe_rows) {
+    if (auto* command = std::get_if<CommandDone>(&outcome)) {
+      out_.command_complete(command->tag);
+      return flush_if_large();
+    }
+    if (std::holds_alternative<Nothing>(outcome)) {
+      out_.simple('I');
+      return done();
+    }
+    if (auto* rows = std::get_if<Rows>(&outcome)) {
+      if (describe_rows) out_.row_description(rows->desc, formats);
+      auto shared = std::make_shared<Rows>(std::move(*rows));
+      return send_rows(std::move(shared), std::move(formats), 0);
+    }
+    if (auto* copy_out = std::get_if<CopyOut>(&outcome)) return send_copy(std::move(*copy_out));
+    return begin_copy_in(std::move(std::get<CopyIn>(outcome)));
+  }
+
+  // Rows until the stream ends. Waiting for more (SUBSCRIBE) sends what there is.
+  Future<Unit> send_rows(std::shared_ptr<Rows> rows, Formats formats, std::uint64_t sent) {
+    return next_rows(rows).and_then(
+        *queue_, [self = shared_from_this(), rows, formats = std::move(formats),
+                  sent](RowBatch batch) mutable -> Future<Unit> {
+          if (batch.rows == 0) {
+            self->out_.command_complete(rows->tag(sent));
+            return self->flush_if_large();
+          }
+          write_data_rows(self->out_, batch, rows->desc, formats, self->text_);
+          const std::uint64_t total = sent + batch.rows;
+          return self->flush_if_large().and_then(
+              *self->queue_, [self, rows, formats = std::move(formats), total](Unit) mutable {
+                return self->send_rows(std::move(rows), std::move(formats), total);
+              });
+        });
+  }
+
+  Future<RowBatch> next_rows(const std::shared_ptr<Rows>& rows, std::size_t most = kRowsAtOnce) {
+    auto next = rows->stream->next(most);
+    if (next.is_ready() || out_.size() == 0) return next;
+    return flush().and_then(*queue_, [next = std::move(next)](Unit) mutable { return std::move(next); });
+  }
+
+  Future<Unit> send_copy(CopyOut copy) {
+    out_.begin('H');
+    const bool binary = copy.options.format == sql::CopyOptions::Format::kBinary;
+    out_.int8(binary ? 1 : 0);
+    out_.int16(static_cast<std::int16_t>(copy.rows.desc.arity()));
+    for (std::size_t i = 0; i < copy.rows.desc.arity(); ++i) out_.int16(binary ? 1 : 0);
+    out_.end();
+    write_copy_header(out_, copy.rows.desc, copy.options);
+    return send_copy_rows(std::make_shared<CopyOut>(std::move(copy)), 0);
+  }
+
+  Future<Unit> send_copy_rows(std::shared_ptr<CopyOut> copy, std::uint64_t sent) {
+    std::shared_ptr<Rows> rows(copy, &copy->rows);
+    return next_rows(rows).and_then(
+        *queue_, [self = shared_from_this(), copy, sent](RowBatch batch) -> Future<Unit> {
+          if (batch.rows == 0) {
+            write_copy_trailer(self->out_, copy->options);
+            self->out_.simple('c');
+            self->out_.command_complete(copy->rows.tag(sent));
+            return self->flush_if_large();
+          }
+          write_copy_rows(self->out_, batch, copy->rows.desc, copy->options, self->text_);
+          const std::uint64_t total = sent + batch.rows;
+          return self->flush_if_large().and_then(
+              *self->queue_, [self, copy, total](Unit) { return self->send_copy_rows(copy, total); });
+        });
+  }
+
+  // ---- COPY FROM STDIN: the statement's future resolves when the client has sent everything.
+
+  Future<Unit> begin_copy_in(CopyIn copy) {
+    out_.begin('G');
+    const bool binary = copy.options.format == sql::CopyOptions::Format::kBinary;
+    out_.int8(binary ? 1 : 0);
+    out_.int16(static_cast<std::int16_t>(copy.columns));
+    for (std::size_t i = 0; i < copy.columns; ++i) out_.int16(binary ? 1 : 0);
+    out_.end();
+    copy_ = std::move(copy.input);
+    copy_done_.emplace();
+    auto finished = copy_done_->future();
+    // Messages are read again while the statement waits for its data.
+    return flush().and_then(*queue_, [self = shared_from_this(), finished = std::move(finished)](Unit) mutable {
+      self->copying_ = true;
+      self->pump_copy();
+      return std::move(finished);
+    });
+  }
+
+  // As `pump`, inside a statement that is under way.
+  void pump_copy() {
+    if (!copying_ || copy_busy_) return;
+    if (left_) return end_copy(sql_error(sqlstate::kConnectionFailure, "the client left during COPY"));
+    MessageReader header(pending());
+    const char type = static_cast<char>(header.int8());
+    const std::int32_t length = header.int32();
+    if (header.ok() && (length < 4 || static_cast<std::size_t>(length) > options_.max_message_bytes)) {
+      left_ = true;
+      return end_copy(sql_error(sqlstate::kProtocolViolation, "invalid message length"));
+    }
+    const std::size_t whole = static_cast<std::size_t>(length) + 1;
+    if (!header.ok() || pending().size() < whole) {
+      wanted_ = header.ok() ? whole : 0;
+      return read_more();
+    }
+    wanted_ = 0;
+    const std::string body(pending().substr(5, whole - 5));
+    inbox_start_ += whole;
+    copy_busy_ = true;
+    handle_copy(type, body).on_ready(*queue_, [self = shared_from_this()](Result<Unit> handled) {
+      self->copy_busy_ = false;
+      if (!handled) return self->end_copy(handled.error());
+      self->pump_copy();
+    });
+  }
+
+  Future<Unit> handle_copy(char type, const std::string& body) {
+    switch (type) {
+      case 'd': return copy_->feed(body);
+      case 'c':
+        return copy_->finish().and_then(*queue_, [self = shared_from_this()](std::string tag) {
+          self->out_.command_complete(tag);
+          self->end_copy(std::nullopt);
+          return Unit{};
+        });
+      case 'f': {
+        MessageReader in(body);
+        return Future<Unit>::ready(
+            fail(sqlstate::kQueryCanceled, "COPY from stdin failed: " + std::string(in.text())));
+      }
+      case 'H':
+      case 'S': return done();  // ignored during COPY, as the protocol says
+      default:
+        return Future<Unit>::ready(fail(sqlstate::kProtocolViolation,
+                                        "unexpected message type during COPY from stdin"));
+    }
+  }
+
+  void end_copy(std::optional<Error> error) {
+    copying_ = false;
+    copy_.reset();
+    if (!copy_done_) return;
+    auto promise = std::move(*copy_done_);
+    copy_done_.reset();
+    if (error) {
+      promise.resolve(fail(std::move(*error)));
+    } else {
+      promise.resolve(Unit{});
+    }
+  }
+
+  // ---- Extended query.
+
+  Future<Unit> parse(MessageReader& in) {
+    std::string name(in.text());
+    const std::string sql(in.text());
+    const std::int16_t count = in.int16();
+    std::vector<repr::SqlType> types;
+    for (std::int16_t i = 0; i < count && in.ok(); ++i) {
+      const auto oid = static_cast<std::uint32_t>(in.int32());
+      if (oid == 0 || oid == 705) {
+        types.emplace_back();
+        continue;
+      }
+      auto type = repr::type_from_oid(oid);
+      if (!type) {
+        return extended_error(sql_error(sqlstate::kUndefinedObject,
+                                        "type with OID " + std::to_string(oid) + " does not exist"));
+      }
+      types.push_back(*type);
+    }
+    if (!in.at_end()) return extended_error(MessageReader::malformed());
+    return session_->prepare(std::move(name), sql, std::move(types))
+        .then(*queue_, [self = shared_from_this()](Result<StatementDescription> prepared) {
+          if (!prepared) return self->extended_error(prepared.error());
+          self->out_.simple('1');
+          return done();
+        });
+  }
+
+  Future<Unit> bind(const std::string& body) {
+    auto message = read_bind(body);
+    if (!message) return extended_error(message.error());
+    auto description = session_->describe_statement(message->statement);
+    if (!description) return extended_error(description.error());
+    auto parameters = decode_parameters(*message, description->parameter_types, text_.time_zone);
+    if (!parameters) {
+      session_->fail_transaction();
+      return extended_error(parameters.error());
+    }
+    const std::size_t columns = description->columns ? description->columns->arity() : 0;
+    if (message->result_formats.size() > 1 && message->result_formats.size() != columns) {
+      session_->fail_transaction();
+      return extended_error(sql_error(
+          sqlstate::kProtocolViolation,
+          "bind message has " + std::to_string(message->result_formats.size()) +
+              " result formats but query has " + std::to_string(columns) + " columns"));
+    }
+    auto bound = session_->bind(message->portal, message->statement, std::move(*parameters));
+    if (!bound) return extended_error(bound.error());
+    formats_[message->portal] = std::move(message->result_formats);
+    out_.simple('2');
+    return done();
+  }
+
+  Future<Unit> describe(MessageReader& in) {
+    const char kind = static_cast<char>(in.int8());
+    const std::string name(in.text());
+    if (!in.at_end() || (kind != 'S' && kind != 'P')) return extended_error(MessageReader::malformed());
+    auto description = kind == 'S' ? session_->describe_statement(name) : session_->describe_portal(name);
+    if (!description) return extended_error(description.error());
+    if (kind == 'S') {
+      out_.begin('t');
+      out_.int16(static_cast<std::int16_t>(description->parameter_types.size()));
+      for (const repr::SqlType& type : description->parameter_types) {
+        out_.int32(static_cast<std::int32_t>(repr::type_oid(type)));
+      }
+      out_.end();
+    }
+    if (description->columns) {
+      out_.row_description(*description->columns, kind == 'S' ? Formats{} : formats_[name]);
+    } else {
+      out_.simple('n');
+    }
+    return done();
+  }
+
+  // True if the next message is already here and is Sync.
+  [[nodiscard]] bool sync_follows() const {
+    const std::string_view next = pending();
+    return next.size() >= 5 && next[0] == 'S';
+  }
+
+  Future<Unit> execute(MessageReader& in) {
+    const std::string name(in.text());
+    const std::int32_t most = in.int32();
+    if (!in.at_end()) return extended_error(MessageReader::malformed());
+    return session_->execute(name, sync_follows())
+        .then(*queue_,
+              [self = shared_from_this(), name, most](Result<Outcome> outcome) -> Future<Unit> {
+                if (!outcome) return Future<Unit>::ready(base::Unexpected(outcome.error()));
+                const Formats formats = self->formats_[name];
+                auto* rows = std::get_if<Rows>(&*outcome);
+                if (rows == nullptr || most <= 0) {
+                  return self->send_outcome(std::move(*outcome), formats, false);
+                }
+                return self->send_some(name, std::make_shared<Rows>(std::move(*rows)), formats, 0,
+                                       static_cast<std::uint64_t>(most));
+              })
+        .then(*queue_, [self = shared_from_this()](Result<Unit> sent) {
+          if (sent) return done();
+          self->session_->fail_transaction();
+          return self->extended_error(sent.error());
+        });
+  }
+
+  // At most `most` rows, then the portal is suspended.
+  Future<Unit> send_some(std::string name, std::shared_ptr<Rows> rows, Formats formats, std::uint64_t sent,
+                         std::uint64_t most) {
+    if (sent == most) {
+      session_->suspend(name, std::move(*rows));
+      out_.simple('s');
+      return flush_if_large();
+    }
+    return next_rows(rows, std::min<std::uint64_t>(most - sent, kRowsAtOnce))
+        .and_then(*queue_, [self = shared_from_this(), name = std::move(name), rows,
+                            formats = std::move(formats), sent, most](RowBatch batch) mutable -> Future<Unit> {
+          if (batch.rows == 0) {
+            self->out_.command_complete(rows->tag(sent));
+            return self->flush_if_large();
+          }
+          write_data_rows(self->out_, batch, rows->desc, formats, self->text_);
+          return self->flush_if_large().and_then(
+              *self->queue_, [self, name = std::move(name), rows, formats = std::move(formats),
+                              total = sent + batch.rows, most](Unit) mutable {
+                return self->send_some(std::move(name), rows, std::move(formats), total, most);
+              });
+        });
+  }
+
+  Future<Unit> close_object(MessageReader& in) {
+    const char kind = static_cast<char>(in.int8());
+    const std::string name(in.text());
+    if (!in.at_end() || (kind != 'S' && kind != 'P')) return extended_error(MessageReader::malformed());
+    if (kind == 'S') {
+      session_->close_statement(name);
+    } else {
+      session_->close_portal(name);
+      formats_.erase(name);
+    }
+    out_.simple('3');
+    return done();
+  }
+
+  Adapter& adapter_;
+  base::Logger& log_;
+  std::unique_ptr<Transport> transport_;
+  PgwireOptions options_;
+  base::Strand own_queue_;
+  base::TaskQueue* queue_;
+  std::unique_ptr<Session> session_;
+  repr::TextOptions text_;
+
+  std::string inbox_;
+  std::size_t inbox_start_ = 0;
+  std::size_t wanted_ = 0;  ///< Size of the message of which a part is here.
+  bool reading_ = false;
+  bool busy_ = false;    ///< A message is being handled.
+  bool left_ = false;    ///< The client is gone, or will be sent away.
+  bool closed_ = false;
+
+  MessageWriter out_;
+  bool skip_until_sync_ = false;
+  std::map<std::string, Formats> formats_;
+  std::unique_ptr<CopyInput> copy_;
+  std::optional<base::Promise<Unit>> copy_done_;
+  bool copying_ = false;
+  bool copy_busy_ = false;
+};
+
+}  // namespace
+
+void serve_pgwire(Adapter& adapter, base::Scheduler& scheduler, base::Logger& log,
+                  std::unique_ptr<Transport> transport, PgwireOptions options) {
+  std::make_shared<Connection>(adapter, scheduler, log, std::move(transport), options)->start();
+}
+
+}  // namespace freshet::adapter

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/expr/eval.h>
+
+#include "inline_views.h"
+#include "session_state.h"
+
+namespace freshet::adapter {
+namespace {
+
+using expr::Relation;
+
+/// Milliseconds with up to three decimals, as users see a time.
+repr::Datum shown_time(SqlTime time) {
+  return repr::Datum(repr::Numeric::from_parts(static_cast<repr::Int128>(time), 3).trim_scale());
+}
+
+/// A read on its way: owns the hold and the transient dataflow until the answer is there.
+struct ActiveRead {
+  Services& services;
+  Hold hold{};
+  std::optional<GlobalId> transient{};
+  explicit ActiveRead(Services& s) : services(s) {}
+  ~ActiveRead() {
+    if (transient) services.dataflows->drop_export(*transient);
+  }
+};
+
+Error peek_error(Error error) {
+  if (error.code == ErrorCode::kCancelled) return cancelled_error();
+  return error;
+}
+
+}  // namespace
+
+Error cancelled_error() {
+  return Error{.code = ErrorCode::kCancelled,
+               .sqlstate = sqlstate::kQueryCanceled,
+               .message = "canceling statement due to user request"};
+}
+
+Result<SqlTime> SessionState::resolve_time(const expr::Scalar& scalar) const {
+  const repr::Datum value = FRESHET_TRY(expr::evaluate_row(scalar, {}, {}));
+  if (value.is_null()) return fail(sqlstate::kInvalidParameterValue, "timestamp must not be null");
+  switch (scalar.type().type.kind()) {
+    case repr::TypeKind::kTimestampTz:
+    case repr::TypeKind::kTimestamp: {
+      // Microseconds since 2000-01-01.
+      constexpr std::int64_t kEpoch = 946'684'800'000'000;
+      const std::int64_t micros = value.get<std::int64_t>() + kEpoch;
+      if (micros < 0) return fail(sqlstate::kInvalidParameterValue, "timestamp is before 1970");
+      return static_cast<SqlTime>(micros);
+    }
+    case repr::TypeKind::kNumeric: {
+      repr::Int128 coefficient = 0;
+      int scale = 0;
+      const repr::Numeric micros = value.get<repr::Numeric>().round(3);
+      if (!micros.as_parts(coefficient, scale) || coefficient < 0 || coefficient > INT64_MAX) {
+        return fail(sqlstate::kInvalidParameterValue,
+                    "invalid timestamp " + value.get<repr::Numeric>().to_string());
+      }
+      for (; scale < 3; ++scale) coefficient *= 10;
+      return static_cast<SqlTime>(coefficient);
+    }
+    case repr::TypeKind::kInt2:
+    case repr::TypeKind::kInt4:
+    case repr::TypeKind::kInt8: {
+      const std::int64_t ms = std::stoll(repr::to_text(value, scalar.type().type));
+      if (ms < 0 || ms > INT64_MAX / 1000) {
+        return fail(sqlstate::kInvalidParameterValue, "invalid timestamp " + std::to_string(ms));
+      }
+      return static_cast<SqlTime>(ms) * 1000;
+    }
+    default:
+      return fail(sqlstate::kDatatypeMismatch,
+                  "a timestamp must be a number of milliseconds or a timestamp, not " +
+                      repr::to_string(scalar.type().type));
+  }
+}
+
+Future<SqlTime> SessionState::choose_time(std::vector<GlobalId> imports,
+                                          std::optional<sql::AsOf> as_of) {
+  if (as_of) {
+    auto time = resolve_time(as_of->time);
+    if (!time) return failed<SqlTime>(time.error());
+    const SqlTime first = services.holds->readable_from(imports);
+    return Future<SqlTime>::ready(as_of->at_least ? std::max(*time, first) : *time);
+  }
+  if (transaction.read_at) return Future<SqlTime>::ready(*transaction.read_at);
+  return services.oracle->read_timestamp().and_then(
+      strand, [self = shared_from_this()](SqlTime time) -> Result<SqlTime> {
+        if (self->transaction.kind != Transaction::Kind::kExplicit) return time;
+        // The whole transaction reads at this time, whatever it will read.
+        std::vector<GlobalId> all;
+        for (const auto& [id, entry] : self->services.catalog.get()->entries()) {
+          if (self->services.holds->knows(id)) all.push_back(id);
+        }
+        std::erase_if(all, [&](GlobalId id) {
+          return self->services.holds->readable_from({id}) > time;
+        });
+        self->transaction.hold = FRESHET_TRY(self->services.holds->acquire(std::move(all), time));
+        self->transaction.read_at = time;
+        return time;
+      });
+}
+
+Future<SessionState::ReadResult> SessionState::read(Relation relation,
+                                                    std::optional<sql::AsOf> as_of) {
+  const CatalogPtr catalog = services.catalog.get();
+  const std::set<GlobalId> named = relation.global_ids();
+  bool only_tables = true;
+  for (const GlobalId id : base_tables(*catalog, named, only_tables)) {
+    transaction.read_tables.insert(id);
+  }
+  std::vector<GlobalId> imports;
+  for (const GlobalId id : base_collections(*catalog, named)) imports.push_back(id);
+  // A constant needs no time, unless the transaction gives it one.
+  const bool timeless = imports.empty() && !as_of;
+  Future<SqlTime> chosen = timeless ? Future<SqlTime>::ready(services.scheduler.clock().wall_micros())
+                                    : choose_time(std::move(imports), as_of);
+  return std::move(chosen).and_then(
+      strand, [self = shared_from_this(), relation = std::move(relation),
+               catalog](SqlTime time) mutable -> Future<ReadResult> {
+        sql::Bindings bindings{.mz_now = shown_time(time)};
+        const Relation bound = sql::bind_relation(relation, bindings);
+        const auto* overlay =
+            self->transaction.writes.empty() ? nullptr : &self->transaction.writes;
+        auto planned = self->services.dataflows->plan_read(bound, *catalog, overlay, time);
+        if (!planned) return failed<ReadResult>(planned.error());
+        ReadResult result{.rows = {}, .types = planned->types, .time = time};
+        if (const auto* constant = std::get_if<ConstantRead>(&planned->how)) {
+          if (constant->error) return failed<ReadResult>(*constant->error);
+          result.rows = counted_rows(constant->rows, planned->types);
+          return Future<ReadResult>::ready(std::move(result));
+        }
+        return self->peek(std::move(*planned), std::move(result));
+      });
+}
+
+Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult result) {
+  auto active = std::make_shared<ActiveRead>(services);
+  auto hold = services.holds->acquire(planned.imports, result.time);
+  if (!hold) return failed<ReadResult>(hold.error());
+  active->hold = std::move(*hold);
+  compute_api::Peek request{.id = services.compute->new_peek_id(), .target = compute_api::Peek::Index{},
+                            .time = result.time, .mfp = expr::Mfp::identity(planned.types.size())};
+  if (auto* direct = std::get_if<PeekRead>(&planned.how)) {
+    request.target = std::move(direct->target);
+    request.mfp = std::move(direct->mfp);
+    if (std::holds_alternative<compute_api::Peek::Index>(request.target)) {
+      services.compute->send(compute_api::Advance{direct->id, result.time});
+    }
+  } else {
+    auto& transient = std::get<DataflowRead>(planned.how);
+    transient.dataflow.as_of = result.time;
+    transient.dataflow.until = result.time + 1;
+    active->transient = transient.index;
+    request.target = compute_api::Peek::Index{.id = transient.index};
+    services.dataflows->create(std::move(transient.dataflow));
+    services.compute->send(compute_api::Advance{transient.index, result.time});
+  }
+  const PeekId id = request.id;
+  cancel_step = [&compute = *services.compute, id] { compute.cancel_peek(id); };
+  if (cancelled) cancel_current();
+  return services.compute->peek(std::move(request), services.config.max_result_bytes)
+      .then(strand, [self = shared_from_this(), active,
+                     result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
+        self->cancel_step = nullptr;
+        if (!peeked) return fail(peek_error(peeked.error()));
+        result.rows = counted_rows(*peeked);
+        return std::move(result);
+      });
+}
+
+Future<Outcome> SessionState::select(const sql::SelectPlan& plan) {
+  auto limits = sql::resolve_limits(plan.finishing);
+  if (!limits) return failed<Outcome>(limits.error());
+  return read(plan.relation, plan.as_of)
+      .and_then(strand, [finishing = plan.finishing, desc = plan.desc,
+                         limits = *limits](ReadResult result) -> Result<Outcome> {
+        RowBatch batch = FRESHET_TRY(finish_rows(result.rows, result.types, finishing, limits));
+        return Outcome(Rows{.desc = desc,
+                            .stream = make_stream(std::move(batch)),
+                            .tag = [](std::uint64_t rows) { return "SELECT " + std::to_string(rows); }});
+      });
+}
+
+}  // namespace freshet::adapter

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "result_rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/repr/row.h>
+
+namespace freshet::adapter {
+namespace {
+
+repr::RowCodec codec_for(const std::vector<repr::ColumnType>& types) {
+  std::vector<repr::SqlType> plain;
+  for (const repr::ColumnType& type : types) plain.push_back(type.type);
+  return repr::RowCodec(std::move(plain));
+}
+
+// Bytes that sort as ORDER BY asks: per key a marker for NULL, then the key bytes, inverted for DESC.
+std::string sort_key(const std::vector<repr::ColumnPtr>& columns, std::size_t row,
+                     const std::vector<repr::ColumnType>& types,
+                     const std::vector<expr::ColumnOrder>& order) {
+  std::string key;
+  for (const expr::ColumnOrder& by : order) {
+    const repr::Column& column = *columns[by.column];
+    if (column.is_null(row)) {
+      key.push_back(by.nulls_last ? '\2' : '\0');
+      continue;
+    }
+    key.push_back('\1');
+    const repr::SqlType& type = types[by.column].type;
+    std::string bytes = repr::encode_key(column.datum(row, type), type);
+    if (by.descending) {
+      for (char& c : bytes) c = static_cast<char>(~c);
+    }
+    key += bytes;
+  }
+  return key;
+}
+
+// Row numbers in the order asked for; equal keys in canonical row order.
+Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
+                                          const std::vector<repr::ColumnType>& types,
+                                          const std::vector<expr::ColumnOrder>& order) {
+  std::vector<std::uint32_t> ids(rows.rows.size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  std::vector<std::size_t> wanted;
+  for (const expr::ColumnOrder& by : order) wanted.push_back(by.column);
+  std::ranges::sort(wanted);
+  const auto repeated = std::ranges::unique(wanted);
+  wanted.erase(repeated.begin(), repeated.end());
+  std::vector<std::string> keys(ids.size());
+  if (!order.empty()) {
+    auto decoded = FRESHET_TRY(codec_for(types).decode(rows.rows, wanted));
+    std::vector<repr::ColumnPtr> columns(types.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) columns[wanted[i]] = std::move(decoded[i]);
+    for (const std::uint32_t id : ids) keys[id] = sort_key(columns, id, types, order);
+  }
+  std::ranges::sort(ids, [&](std::uint32_t a, std::uint32_t b) {
+    const int compared = keys[a].compare(keys[b]);
+    return compared != 0 ? compared < 0 : rows.rows[a] < rows.rows[b];
+  });
+  return ids;
+}
+
+class BatchStream final : public RowStream {
+ public:
+  explicit BatchStream(RowBatch batch) : batch_(std::move(batch)) {}
+
+  base::Future<RowBatch> next(std::size_t most) override {
+    const std::size_t left = batch_.rows - next_;
+    if (next_ == 0 && left <= most) {
+      next_ = batch_.rows;
+      return base::Future<RowBatch>::ready(std::move(batch_));
+    }
+    RowBatch slice;
+    slice.rows = std::min(most, left);
+    std::vector<std::uint32_t> ids(slice.rows);
+    std::iota(ids.begin(), ids.end(), static_cast<std::uint32_t>(next_));
+    for (const repr::ColumnPtr& column : batch_.columns) {
+      slice.columns.push_back(repr::gather(*column, ids));
+    }
+    next_ += slice.rows;
+    return base::Future<RowBatch>::ready(std::move(slice));
+  }
+
+ private:
+  RowBatch batch_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+CountedRows counted_rows(const PeekResult& result) {
+  CountedRows out;
+  for (const compute_api::PeekResponse& part : result.parts) {
+    for (std::size_t i = 0; i < part.rows.size(); ++i) {
+      out.push_back(part.rows[i], part.diffs.empty() ? 1 : part.diffs[i]);
+    }
+  }
+  return out;
+}
+
+CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>>& rows,
+                         const std::vector<repr::ColumnType>& types) {
+  const repr::RowCodec codec = codec_for(types);
+  std::map<std::string, repr::Diff> sums;
+  for (const auto& [row, count] : rows) sums[codec.encode(row)] += count;
+  CountedRows out;
+  for (const auto& [row, count] : sums) {
+    if (count != 0) out.push_back(row, count);
+  }
+  return out;
+}
+
+Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::ColumnType>& types,
+                             const sql::Finishing& finishing, const sql::Limits& limits) {
+  for (const repr::Diff count : rows.counts) {
+    if (count < 0) return fail(sqlstate::kInternalError, "negative multiplicity in the result");
+  }
+  const std::vector<std::uint32_t> order = FRESHET_TRY(sorted(rows, types, finishing.order_by));
+  std::vector<std::uint32_t> shown;
+  std::uint64_t skip = limits.offset;
+  const std::uint64_t most = limits.limit.value_or(UINT64_MAX);
+  for (const std::uint32_t id : order) {
+    auto count = static_cast<std::uint64_t>(rows.counts[id]);
+    const std::uint64_t skipped = std::min(skip, count);
+    skip -= skipped;
+    count = std::min(count - skipped, most - shown.size());
+    shown.insert(shown.end(), count, id);
+    if (shown.size() >= most) break;
+  }
+  RowBatch batch{.columns = {}, .rows = shown.size()};
+  std::vector<std::size_t> wanted = finishing.project;
+  std::ranges::sort(wanted);
+  const auto repeated = std::ranges::unique(wanted);
+  wanted.erase(repeated.begin(), repeated.end());
+  repr::BytesVector bytes;
+  for (const std::uint32_t id : shown) bytes.push_back(rows.rows[id]);
+  const auto decoded = FRESHET_TRY(codec_for(types).decode(bytes, wanted));
+  for (const std::size_t column : finishing.project) {
+    const auto at = std::ranges::lower_bound(wanted, column) - wanted.begin();
+    batch.columns.push_back(decoded[static_cast<std::size_t>(at)]);
+  }
+  return batch;
+}
+
+std::unique_ptr<RowStream> make_stream(RowBatch batch) {
+  return std::make_unique<BatchStream>(std::move(batch));
+}
+
+std::unique_ptr<RowStream> make_stream(const std::vector<repr::DatumRow>& rows,
+                                       const std::vector<repr::ColumnType>& types) {
+  const repr::Chunk chunk = repr::chunk_from_rows(rows, types, 0);
+  return make_stream(RowBatch{.columns = chunk.columns, .rows = rows.size()});
+}
+
+}  // namespace freshet::adapter

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// From encoded rows with multiplicities to the rows that a client sees: order, limit, projection.
+#pragma once
+
+#include <freshet/adapter/session.h>
+
+#include "compute_client.h"
+
+namespace freshet::adapter {
+
+/// Encoded rows with counts; the common currency of reads.
+struct CountedRows {
+  repr::BytesVector rows{};
+  std::vector<repr::Diff> counts{};  ///< One a row.
+  void push_back(std::string_view row, repr::Diff count) {
+    rows.push_back(row);
+    counts.push_back(count);
+  }
+};
+CountedRows counted_rows(const PeekResult& result);
+CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>>& rows,
+                         const std::vector<repr::ColumnType>& types);
+
+/// Applies a finishing; ties in canonical row order. XX000 if a count is negative.
+Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::ColumnType>& types,
+                             const sql::Finishing& finishing, const sql::Limits& limits);
+
+/// A stream over rows at hand; slices share nothing but are built as they are pulled.
+std::unique_ptr<RowStream> make_stream(RowBatch batch);
+/// Rows of datums at hand, for SHOW and EXPLAIN.
+std::unique_ptr<RowStream> make_stream(const std::vector<repr::DatumRow>& rows,
+                                       const std::vector<repr::ColumnType>& types);
+
+}  // namespace freshet::adapter

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What all sessions share.
+#pragma once
+
+#include <atomic>
+
+#include <freshet/adapter/adapter.h>
+#include <freshet/base/guarded.h>
+
+#include "catalog.h"
+#include "committer.h"
+#include "compute_client.h"
+#include "holds.h"
+#include "oracle.h"
+
+namespace freshet::adapter {
+
+class CatalogWriter;
+class Dataflows;
+
+/// The newest catalog snapshot.
+class CatalogHolder {
+ public:
+  [[nodiscard]] CatalogPtr get() const {
+    return current_.with([](const CatalogPtr& p) { return p; });
+  }
+  void set(CatalogPtr next) {
+    current_.with([&](CatalogPtr& p) { p = std::move(next); });
+  }
+
+ private:
+  base::Guarded<CatalogPtr> current_;
+};
+
+/// Made by `Adapter::start`; outlives every session.
+struct Services {
+  base::Scheduler& scheduler;
+  storage_api::Storage& storage;
+  base::Logger& log;
+  AdapterConfig config;
+  // Answers still owed hold sessions, which release holds and dataflows as they go: so these outlive them.
+  std::unique_ptr<Holds> holds;
+  std::unique_ptr<ComputeClient> compute;
+  std::unique_ptr<Dataflows> dataflows;
+  std::unique_ptr<Oracle> oracle;
+  std::unique_ptr<Committer> committer;
+  std::unique_ptr<CatalogWriter> catalog_writer;
+  CatalogHolder catalog;
+  std::uint64_t started = 0;  ///< Wall clock in microseconds.
+  std::atomic<std::uint64_t> next_transient{1};
+
+  GlobalId transient_id() {
+    return {GlobalId::Kind::kTransient, next_transient.fetch_add(1, std::memory_order_relaxed)};
+  }
+};
+
+}  // namespace freshet::adapter

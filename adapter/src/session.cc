@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <freshet/base/sqlstate.h>
+
+#include <freshet/expr/eval.h>
+
+#include "session_state.h"
+
+namespace freshet::adapter {
+namespace {
+
+/// Statements that a failed transaction block still takes.
+bool ends_transaction(sql::StatementKind kind) {
+  return kind == sql::StatementKind::kCommit || kind == sql::StatementKind::kRollback;
+}
+
+Error aborted() {
+  return sql_error(sqlstate::kInFailedSqlTransaction,
+                   "current transaction is aborted, commands ignored until end of transaction block");
+}
+
+}  // namespace
+
+SessionState::SessionState(Services& s, SessionStartup startup, std::uint32_t process,
+                           std::uint32_t secret)
+    : services(s), strand(s.scheduler), user(std::move(startup.user)), process_id(process),
+      secret_key(secret), variables(s.config.version) {
+  (void)variables.set_default("database", startup.database);
+}
+
+SessionState::~SessionState() {
+  if (on_close) on_close();
+}
+
+void SessionState::close() {
+  cancelled = true;
+  cancel_current();
+  rollback();
+  portals.clear();
+  statements.clear();
+  on_notice = nullptr;
+  on_variable = nullptr;
+}
+
+void SessionState::cancel_current() {
+  if (cancel_step) std::exchange(cancel_step, nullptr)();
+}
+
+void SessionState::notice(std::string_view severity, SqlState state, std::string message) {
+  if (on_notice) on_notice(Notice{severity, sql_error(state, std::move(message))});
+}
+
+void SessionState::report_variables() {
+  auto reports = variables.take_reports();
+  if (!on_variable) return;
+  for (auto& [name, value] : reports) on_variable(std::move(name), std::move(value));
+}
+
+// ---- Running one statement, whichever protocol it came by.
+
+void SessionState::start_statement(bool last) {
+  cancelled = false;
+  if (transaction.kind == Transaction::Kind::kNone) begin(Transaction::Kind::kImplicit);
+  ++transaction.statements;
+  transaction.single =
+      transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 1 && last;
+  if (const auto limit = variables.statement_timeout_ms()) {
+    timeout = services.scheduler.after(std::chrono::milliseconds(*limit), strand,
+                                       [self = weak_from_this()] {
+                                         const auto alive = self.lock();
+                                         if (alive == nullptr || alive->timeout == 0) return;
+                                         alive->timeout = 0;
+                                         alive->cancelled = true;
+                                         alive->cancel_current();
+                                       });
+  }
+}
+
+// A statement that failed fails its block, or undoes its implicit transaction.
+Result<Outcome> SessionState::finish_statement(Result<Outcome> outcome) {
+  if (timeout != 0) services.scheduler.cancel(std::exchange(timeout, 0));
+  if (!outcome) fail_transaction();
+  return outcome;
+}
+
+void SessionState::fail_transaction() {
+  if (transaction.kind == Transaction::Kind::kExplicit) {
+    transaction.failed = true;
+    transaction.writes.clear();
+  } else {
+    rollback();
+  }
+}
+
+Future<Outcome> SessionState::run(const sql::Statement& statement, bool last) {
+  if (transaction.failed && !ends_transaction(statement.kind())) return failed<Outcome>(aborted());
+  start_statement(last);
+  auto plan = plan_statement(statement, {});
+  Future<Outcome> outcome =
+      plan ? (plan->parameter_types.empty()
+                  ? execute_plan(std::make_shared<const sql::Plan>(bind_constants(*plan, {})), statement)
+                  : failed<Outcome>(sql_error(sqlstate::kUndefinedParameter, "there is no parameter $1")))
+           : failed<Outcome>(plan.error());
+  return std::move(outcome).then(
+      strand, [self = shared_from_this(), last](Result<Outcome> result) -> Future<Outcome> {
+        result = self->finish_statement(std::move(result));
+        if (!result || !last) return Future<Outcome>::ready(std::move(result));
+        return self->end_implicit(std::move(*result));
+      });
+}
+
+// The last statement of a text is answered only when its transaction is durable. COPY FROM ends later, and rows
+// that are still being read keep nothing open.
+Future<Outcome> SessionState::end_implicit(Outcome outcome) {
+  if (transaction.kind != Transaction::Kind::kImplicit) {
+    return Future<Outcome>::ready(std::move(outcome));
+  }
+  if (std::holds_alternative<CopyIn>(outcome)) return Future<Outcome>::ready(std::move(outcome));
+  return commit().and_then(strand, [outcome = std::move(outcome)](Unit) mutable { return std::move(outcome); });
+}
+
+Future<Unit> SessionState::sync() {
+  if (transaction.kind != Transaction::Kind::kImplicit) return Future<Unit>::ready(Unit{});
+  return commit();
+}
+
+// ---- Extended query.
+
+Future<StatementDescription> SessionState::prepare(std::string name, std::string_view sql,
+                                                   std::vector<repr::SqlType> types) {
+  auto fail_with = [this](Error error) {
+    fail_transaction();
+    return failed<StatementDescription>(std::move(error));
+  };
+  if (!name.empty() && statements.contains(name)) {
+    return fail_with(sql_error(sqlstate::kDuplicatePreparedStatement,
+                               "prepared statement \"" + name + "\" already exists"));
+  }
+  auto parsed = sql::parse(sql);
+  if (!parsed) return fail_with(parsed.error());
+  if (parsed->size() > 1) {
+    return fail_with(sql_error(sqlstate::kSyntaxError,
+                               "cannot insert multiple commands into a prepared statement"));
+  }
+  PreparedStatement prepared;
+  prepared.declared = std::move(types);
+  if (!parsed->empty()) {
+    prepared.statement = parsed->front();
+    if (transaction.failed && !ends_transaction(prepared.statement->kind())) return fail_with(aborted());
+    if (auto planned = replan(prepared); !planned) return fail_with(planned.error());
+  }
+  StatementDescription description = prepared.description;
+  statements[std::move(name)] = std::move(prepared);
+  return Future<StatementDescription>::ready(std::move(description));
+}
+
+Result<Unit> SessionState::replan(PreparedStatement& prepared) {
+  const CatalogPtr catalog = services.catalog.get();
+  if (prepared.plan && prepared.planned_against == catalog->version()) return Unit{};
+  sql::Plan plan = FRESHET_TRY(plan_statement(*prepared.statement, prepared.declared));
+  StatementDescription description{.parameter_types = plan.parameter_types};
+  if (const repr::RelationDesc* desc = plan.result_desc()) description.columns = *desc;
+  if (const auto* fetch = plan.as<sql::FetchPlan>()) {
+    if (auto portal = portals.find(fetch->name); portal != portals.end()) {
+      description.columns = portal->second.description.columns;
+    }
+  }
+  if (const auto* execute = plan.as<sql::ExecutePlan>()) {
+    if (auto named = statements.find(execute->name); named != statements.end()) {
+      description.columns = named->second.description.columns;
+    }
+  }
+  if (prepared.plan && description.columns != prepared.description.columns) {
+    return fail(sqlstate::kFeatureNotSupported, "cached plan must not change result type");
+  }
+  prepared.description = std::move(description);
+  prepared.plan = std::move(plan);
+  prepared.planned_against = catalog->version();
+  return Unit{};
+}
+
+Result<StatementDescription> SessionState::describe_statement(const std::string& name) {
+  auto it = statements.find(name);
+  if (it == statements.end()) {
+    fail_transaction();
+    return fail(sqlstate::kInvalidSqlStatementName, "prepared statement \"" + name + "\" does not exist");
+  }
+  return it->second.description;
+}
+
+Result<Unit> SessionState::bind(std::string portal, const std::string& statement,
+                                repr::DatumRow parameters) {
+  auto it = statements.find(statement);
+  Result<Unit> bound = it == statements.end()
+                           ? Result<Unit>(fail(sqlstate::kInvalidSqlStatementName,
+                                               "prepared statement \"" + statement + "\" does not exist"))
+                           : bind_portal(std::move(portal), it->second, std::move(parameters));
+  if (!bound) fail_transaction();
+  return bound;
+}
+
+Result<Unit> SessionState::bind_portal(std::string name, PreparedStatement& prepared,
+                                       repr::DatumRow parameters) {
+  if (!name.empty() && portals.contains(name)) {
+    return fail(sqlstate::kDuplicateCursor, "cursor \"" + name + "\" already exists");
+  }
+  Portal portal;
+  if (prepared.statement) {
+    if (transaction.failed && !ends_transaction(prepared.statement->kind())) return fail(aborted());
+    FRESHET_TRY(replan(prepared));
+    const std::size_t wanted = prepared.plan->parameter_types.size();
+    if (parameters.size() != wanted) {
+      return fail(sqlstate::kProtocolViolation,
+                  "bind message supplies " + std::to_string(parameters.size()) +
+                      " parameters, but prepared statement requires " + std::to_string(wanted));
+    }
+    if (transaction.kind == Transaction::Kind::kNone) begin(Transaction::Kind::kImplicit);
+    portal.statement = prepared.statement;
+    portal.plan = bind_constants(*prepared.plan, parameters);
+    portal.description = prepared.description;
+  }
+  portals[std::move(name)] = std::move(portal);
+  return Unit{};
+}
+
+Future<Outcome> SessionState::execute(const std::string& name, bool last) {
+  auto it = portals.find(name);
+  if (it == portals.end()) {
+    fail_transaction();
+    return failed<Outcome>(
+        sql_error(sqlstate::kInvalidCursorName, "portal \"" + name + "\" does not exist"));
+  }
+  Portal& portal = it->second;
+  if (portal.rest) {
+    Rows rest = std::move(*portal.rest);
+    portal.rest.reset();
+    return Future<Outcome>::ready(Outcome(std::move(rest)));
+  }
+  if (!portal.statement) return Future<Outcome>::ready(Outcome(Nothing{}));
+  if (transaction.failed && !ends_transaction(portal.statement->kind())) {
+    return failed<Outcome>(aborted());
+  }
+  start_statement(last);
+  auto plan = std::make_shared<const sql::Plan>(*portal.plan);
+  return execute_plan(std::move(plan), portal.statement)
+      .then(strand, [self = shared_from_this()](Result<Outcome> result) {
+        return self->finish_statement(std::move(result));
+      });
+}
+
+Future<Outcome> SessionState::prepared_statement(const sql::Plan& plan) {
+  auto done = [](std::string tag) { return Future<Outcome>::ready(Outcome(CommandDone{std::move(tag)})); };
+  if (const auto* prepare_plan = plan.as<sql::PreparePlan>()) {
+    if (statements.contains(prepare_plan->name)) {
+      return failed<Outcome>(
+          sql_error(sqlstate::kDuplicatePreparedStatement,
+                    "prepared statement \"" + prepare_plan->name + "\" already exists"));
+    }
+    PreparedStatement prepared;
+    prepared.statement = prepare_plan->statement;
+    prepared.declared = prepare_plan->parameter_types;
+    if (auto planned = replan(prepared); !planned) return failed<Outcome>(planned.error());
+    statements[prepare_plan->name] = std::move(prepared);
+    return done("PREPARE");
+  }
+  if (const auto* execute_named = plan.as<sql::ExecutePlan>()) return execute_prepared(*execute_named);
+  if (const auto* deallocate = plan.as<sql::DeallocatePlan>()) {
+    if (!deallocate->name) {
+      statements.clear();
+      return done("DEALLOCATE ALL");
+    }
+    if (statements.erase(*deallocate->name) == 0) {
+      return failed<Outcome>(
+          sql_error(sqlstate::kInvalidSqlStatementName,
+                    "prepared statement \"" + *deallocate->name + "\" does not exist"));
+    }
+    return done("DEALLOCATE");
+  }
+  if (const auto* discard = plan.as<sql::DiscardPlan>()) {
+    switch (discard->what) {
+      case sql::DiscardPlan::What::kAll:
+        if (transaction.kind == Transaction::Kind::kExplicit) {
+          return failed<Outcome>(sql_error(sqlstate::kActiveSqlTransaction,
+                                           "DISCARD ALL cannot run inside a transaction block"));
+        }
+        statements.clear();
+        portals.clear();
+        variables.reset_all();
+        report_variables();
+        return done("DISCARD ALL");
+      case sql::DiscardPlan::What::kPlans: return done("DISCARD PLANS");
+      case sql::DiscardPlan::What::kSequences: return done("DISCARD SEQUENCES");
+      case sql::DiscardPlan::What::kTemp: return done("DISCARD TEMP");
+    }
+  }
+  return failed<Outcome>(sql_error(sqlstate::kFeatureNotSupported, "this statement is not supported"));
+}
+
+Future<Outcome> SessionState::execute_prepared(const sql::ExecutePlan& plan) {
+  auto it = statements.find(plan.name);
+  if (it == statements.end()) {
+    return failed<Outcome>(sql_error(sqlstate::kInvalidSqlStatementName,
+                                     "prepared statement \"" + plan.name + "\" does not exist"));
+  }
+  PreparedStatement& prepared = it->second;
+  if (auto planned = replan(prepared); !planned) return failed<Outcome>(planned.error());
+  const auto& types = prepared.plan->parameter_types;
+  if (plan.arguments.size() != types.size()) {
+    Error error = sql_error(sqlstate::kSyntaxError,
+                            "wrong number of parameters for prepared statement \"" + plan.name + "\"");
+    error.detail = "Expected " + std::to_string(types.size()) + " parameters but got " +
+                   std::to_string(plan.arguments.size()) + ".";
+    return failed<Outcome>(std::move(error));
+  }
+  repr::DatumRow values;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    auto cast = sql::assignment_cast(plan.arguments[i], types[i], "$" + std::to_string(i + 1));
+    if (!cast) return failed<Outcome>(cast.error());
+    auto value = expr::evaluate_row(*cast, {}, {});
+    if (!value) return failed<Outcome>(value.error());
+    values.push_back(std::move(*value));
+  }
+  return execute_plan(std::make_shared<const sql::Plan>(bind_constants(*prepared.plan, values)),
+                      prepared.statement);
+}
+
+}  // namespace freshet::adapter

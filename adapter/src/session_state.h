@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The state of one session and the steps that every statement is made of.
+///
+/// Lives on its strand: nothing here is touched from elsewhere, except `cancel`. Continuations hold the
+/// state by shared pointer, so a session that goes away takes nothing with it that still runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <freshet/adapter/session.h>
+
+#include "catalog.h"
+#include "dataflows.h"
+#include "holds.h"
+#include "result_rows.h"
+#include "services.h"
+#include "variables.h"
+
+namespace freshet::adapter {
+
+using base::Future;
+using base::Unit;
+
+/// What a transaction has read and written so far.
+struct Transaction {
+  enum class Kind : std::uint8_t { kNone, kImplicit, kExplicit };
+  Kind kind = Kind::kNone;
+  bool failed = false;
+  bool read_only = false;
+  /// Microseconds since the epoch: now() of every statement.
+  std::uint64_t started = 0;
+  /// An implicit transaction of one statement, which may be tried again after a conflict.
+  bool single = false;
+  std::uint32_t statements = 0;
+  /// Fixed by the first read of an explicit transaction, and held.
+  std::optional<SqlTime> read_at{};
+  Hold hold{};
+  std::map<GlobalId, storage_api::CollectionUpdates> writes{};
+  std::set<GlobalId> read_tables{};
+};
+
+struct PreparedStatement {
+  std::optional<sql::Statement> statement{};  ///< Absent: the empty statement.
+  std::optional<sql::Plan> plan{};
+  std::uint64_t planned_against = 0;  ///< Version of the catalog.
+  std::vector<repr::SqlType> declared{};
+  StatementDescription description{};
+};
+
+struct Portal {
+  std::optional<sql::Statement> statement{};
+  std::optional<sql::Plan> plan{};  ///< With parameters bound.
+  StatementDescription description{};
+  std::optional<Rows> rest{};       ///< Suspended, or a cursor that was opened.
+  bool cursor = false;
+  bool hold = false;
+  std::uint64_t sent = 0;
+};
+
+class SessionState : public std::enable_shared_from_this<SessionState> {
+ public:
+  SessionState(Services& s, SessionStartup startup, std::uint32_t process, std::uint32_t secret);
+  ~SessionState();
+
+  // ---- session.cc: the protocol-facing steps.
+  Future<Outcome> run(const sql::Statement& statement, bool last);
+  Future<StatementDescription> prepare(std::string name, std::string_view sql,
+                                       std::vector<repr::SqlType> types);
+  Result<StatementDescription> describe_statement(const std::string& name);
+  Result<Unit> bind(std::string portal, const std::string& statement, repr::DatumRow parameters);
+  Future<Outcome> execute(const std::string& portal, bool last);
+  Future<Unit> sync();
+  void fail_transaction();
+  void cancel_current();
+  void close();
+
+  void start_statement(bool last);
+  Result<Outcome> finish_statement(Result<Outcome> outcome);
+  Future<Outcome> end_implicit(Outcome outcome);
+  Result<Unit> replan(PreparedStatement& prepared);
+  Result<Unit> bind_portal(std::string name, PreparedStatement& prepared, repr::DatumRow parameters);
+  Future<Outcome> execute_prepared(const sql::ExecutePlan& plan);
+
+  // ---- statement.cc: one statement from plan to outcome.
+  Future<Outcome> execute_plan(std::shared_ptr<const sql::Plan> plan, std::optional<sql::Statement> statement);
+  Result<sql::Plan> plan_statement(const sql::Statement& statement,
+                                   std::vector<repr::SqlType> parameter_types);
+  /// Parameters and session values become constants.
+  sql::Plan bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters);
+
+  // ---- read.cc
+  struct ReadResult {
+    CountedRows rows;
+    std::vector<repr::ColumnType> types;
+    SqlTime time = 0;
+  };
+  /// The content of a relation at one time: the transaction's, the one asked for, or now.
+  Future<ReadResult> read(expr::Relation relation, std::optional<sql::AsOf> as_of);
+  /// The time at which a statement that reads `imports` reads.
+  Future<SqlTime> choose_time(std::vector<GlobalId> imports, std::optional<sql::AsOf> as_of);
+  Future<ReadResult> peek(ReadPlan planned, ReadResult result);
+  Future<Outcome> select(const sql::SelectPlan& plan);
+
+  // ---- write.cc
+  Future<Outcome> insert(const sql::InsertPlan& plan);
+  Future<Outcome> update(const sql::UpdatePlan& plan);
+  Future<Outcome> remove(const sql::DeletePlan& plan);
+  Future<Outcome> copy_from(const sql::CopyFromPlan& plan);
+  /// Adds to the transaction's writes; an autocommit statement commits them now.
+  Future<Unit> write(GlobalId table, storage_api::CollectionUpdates updates);
+  Future<Unit> commit_writes();
+
+  // ---- subscribe.cc
+  Future<Rows> subscribe(const sql::SubscribePlan& plan);
+  void ask_until(GlobalId sink, SqlTime until);
+
+  // ---- ddl.cc
+  Future<Outcome> run_ddl(std::shared_ptr<const sql::Plan> plan, std::string tag);
+
+  // ---- cursor.cc, prepared.cc
+  Future<Outcome> show_variable(const sql::ShowVariablePlan& plan);
+  Future<Outcome> cursor_statement(const sql::Plan& plan);
+  Future<Outcome> open_cursor(const sql::DeclarePlan& plan);
+  Future<Outcome> prepared_statement(const sql::Plan& plan);
+
+  // ---- explain.cc
+  Future<Outcome> explain(const sql::ExplainPlan& plan);
+  Future<Outcome> explain_timestamp(const sql::ExplainPlan& plan, const expr::Relation& relation);
+  [[nodiscard]] Result<expr::Relation> explained_relation(const sql::ExplainPlan& plan) const;
+
+  // ---- transaction.cc
+  void begin(Transaction::Kind kind);
+  Future<Unit> commit();
+  void rollback();
+  Future<Outcome> control(const sql::Plan& plan);
+  [[nodiscard]] TransactionStatus status() const;
+  void drop_portals(bool committed);
+
+  void notice(std::string_view severity, SqlState state, std::string message);
+  void report_variables();
+  [[nodiscard]] Result<repr::SqlTime> resolve_time(const expr::Scalar& scalar) const;
+
+  Services& services;
+  base::Strand strand;
+  std::string user;
+  std::uint32_t process_id;
+  std::uint32_t secret_key;
+  Variables variables;
+  Transaction transaction;
+  std::map<std::string, PreparedStatement> statements;
+  std::map<std::string, Portal> portals;
+  std::function<void(Notice)> on_notice;
+  std::function<void(std::string, std::string)> on_variable;
+  /// Stops whatever runs now; set by the step that can be stopped.
+  base::UniqueFunction<void()> cancel_step;
+  bool cancelled = false;
+  base::TimerId timeout = 0;
+  std::function<void()> on_close;
+};
+using SessionPtr = std::shared_ptr<SessionState>;
+
+template <typename T>
+Future<T> failed(Error error) {
+  return Future<T>::ready(fail(std::move(error)));
+}
+
+/// The error of a statement that was cancelled.
+Error cancelled_error();
+
+}  // namespace freshet::adapter

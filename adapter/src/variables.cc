@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "variables.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <freshet/base/sqlstate.h>
+
+namespace freshet::adapter {
+namespace {
+
+constexpr SqlState kCannotChange = "55P02";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+using Check = Result<std::string> (*)(std::string value);
+
+Result<std::string> any(std::string value) { return value; }
+
+Result<std::string> boolean(std::string value) {
+  const std::string v = lower(value);
+  for (const char* yes : {"on", "true", "yes", "1", "t", "y"}) {
+    if (v == yes) return std::string("on");
+  }
+  for (const char* no : {"off", "false", "no", "0", "f", "n"}) {
+    if (v == no) return std::string("off");
+  }
+  return fail(sqlstate::kInvalidParameterValue, "parameter requires a Boolean value");
+}
+
+Result<std::string> integer(std::string value) {
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size()) {
+    return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  }
+  return value;
+}
+
+Result<std::string> duration(std::string value) {
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+  const std::string unit = lower(std::string_view(parsed.ptr, value.data() + value.size()));
+  if (parsed.ec != std::errc() || number < 0) {
+    return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  }
+  if (unit.empty() || unit == "ms") return std::to_string(number);
+  if (unit == "s") return std::to_string(number * 1000);
+  if (unit == "min") return std::to_string(number * 60'000);
+  if (unit == "h") return std::to_string(number * 3'600'000);
+  return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+}
+
+template <const char* const* Allowed, std::size_t N>
+Result<std::string> one_of(std::string value) {
+  const std::string v = lower(value);
+  for (std::size_t i = 0; i < N; ++i) {
+    if (v == lower(Allowed[i])) return std::string(Allowed[i]);
+  }
+  return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+}
+
+constexpr const char* kEncodings[] = {"UTF8", "UTF-8", "UNICODE", "SQL_ASCII"};
+Result<std::string> encoding(std::string value) {
+  std::string v = lower(value);
+  std::erase(v, '\'');
+  for (const char* name : kEncodings) {
+    if (v == lower(name)) return std::string("UTF8");
+  }
+  return fail(sqlstate::kInvalidParameterValue, "client encoding \"" + value + "\" is not supported");
+}
+
+constexpr const char* kIsolations[] = {"read uncommitted", "read committed", "repeatable read",
+                                       "serializable", "strict serializable"};
+constexpr const char* kIntervalStyles[] = {"postgres"};
+constexpr const char* kMessages[] = {"debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log",
+                                     "notice", "info", "warning", "error"};
+constexpr const char* kByteaOutputs[] = {"hex"};
+
+Result<std::string> date_style(std::string value) {
+  if (lower(value).find("iso") == std::string::npos) {
+    return fail(sqlstate::kInvalidParameterValue, "DateStyle \"" + value + "\" is not supported");
+  }
+  return std::string("ISO, MDY");
+}
+
+}  // namespace
+
+struct Variables::Definition {
+  std::string_view name;
+  std::string_view value;
+  Check check;
+  bool reported;
+  bool fixed;
+  std::string_view description;
+};
+
+const std::vector<Variables::Definition>& Variables::definitions() {
+  static const std::vector<Definition> kAll{
+      {"application_name", "", any, true, false, "The application name shown in statistics."},
+      {"bytea_output", "hex", one_of<kByteaOutputs, 1>, false, false, "The output format of bytea."},
+      {"check_function_bodies", "on", boolean, false, false, "Accepted for compatibility."},
+      {"client_encoding", "UTF8", encoding, true, false, "The client's character set."},
+      {"client_min_messages", "notice", one_of<kMessages, std::size(kMessages)>, false, false,
+       "The least level of messages sent to the client."},
+      {"cluster", "quickstart", any, false, false, "Accepted for compatibility."},
+      {"database", "materialize", any, false, false, "The current database."},
+      {"datestyle", "ISO, MDY", date_style, true, false, "The display format of dates."},
+      {"default_transaction_isolation", "strict serializable",
+       one_of<kIsolations, std::size(kIsolations)>, false, false, "The isolation level of new transactions."},
+      {"default_transaction_read_only", "off", boolean, false, false,
+       "The access mode of new transactions."},
+      {"extra_float_digits", "1", integer, false, false, "Digits of floating-point output."},
+      {"idle_in_transaction_session_timeout", "0", duration, false, false, "In milliseconds."},
+      {"integer_datetimes", "on", boolean, true, true, "Always on."},
+      {"intervalstyle", "postgres", one_of<kIntervalStyles, 1>, true, false,
+       "The display format of intervals."},
+      {"is_superuser", "on", boolean, true, true, "Whether the user is a superuser."},
+      {"lock_timeout", "0", duration, false, false, "Accepted for compatibility."},
+      {"max_identifier_length", "63", integer, false, true, "Longest identifier, in bytes."},
+      {"row_security", "on", boolean, false, false, "Accepted for compatibility."},
+      {"search_path", "public", any, true, false, "Schemas searched for unqualified names."},
+      {"server_encoding", "UTF8", any, true, true, "The server's character set."},
+      {"server_version", "15.1", any, true, true, "The PostgreSQL version that is spoken."},
+      {"server_version_num", "150001", integer, false, true, "The same as a number."},
+      {"session_authorization", "", any, true, true, "The session's user."},
+      {"standard_conforming_strings", "on", boolean, true, false, "Always on."},
+      {"statement_timeout", "0", duration, false, false, "In milliseconds; 0 is none."},
+      {"synchronize_seqscans", "on", boolean, false, false, "Accepted for compatibility."},
+      {"timezone", "UTC", any, true, false, "The time zone of timestamps with time zone."},
+      {"transaction_isolation", "strict serializable", one_of<kIsolations, std::size(kIsolations)>,
+       false, false, "The isolation level of this transaction."},
+      {"transaction_read_only", "off", boolean, false, false, "The access mode of this transaction."},
+      {"work_mem", "4MB", any, false, false, "Accepted for compatibility."},
+      {"freshet_version", "", any, false, true, "The version of Freshet."},
+  };
+  return kAll;
+}
+
+const Variables::Definition* Variables::find(std::string_view name) {
+  const std::string wanted = lower(name);
+  for (const Definition& definition : definitions()) {
+    if (definition.name == wanted) return &definition;
+  }
+  return nullptr;
+}
+
+Variables::Variables(std::string version) { defaults_["freshet_version"] = std::move(version); }
+
+const std::string& Variables::value(const Definition& definition) const {
+  if (auto it = values_.find(definition.name); it != values_.end()) return it->second;
+  if (auto it = defaults_.find(definition.name); it != defaults_.end()) return it->second;
+  static const std::map<std::string_view, std::string> kBuiltIn = [] {
+    std::map<std::string_view, std::string> all;
+    for (const Definition& d : definitions()) all[d.name] = d.value;
+    return all;
+  }();
+  return kBuiltIn.at(definition.name);
+}
+
+Result<std::string> Variables::get(std::string_view name) const {
+  const Definition* definition = find(name);
+  if (definition == nullptr) {
+    return fail(sqlstate::kUndefinedObject,
+                "unrecognized configuration parameter \"" + std::string(name) + "\"");
+  }
+  return value(*definition);
+}
+
+std::vector<Variables::Shown> Variables::all() const {
+  std::vector<Shown> shown;
+  for (const Definition& d : definitions()) shown.push_back({d.name, value(d), d.description});
+  return shown;
+}
+
+Result<void> Variables::set(std::string_view name,
+                            const std::optional<std::vector<std::string>>& values, bool local) {
+  const Definition* definition = find(name);
+  if (definition == nullptr) {
+    return fail(sqlstate::kUndefinedObject,
+                "unrecognized configuration parameter \"" + std::string(name) + "\"");
+  }
+  if (!values) return assign(*definition, std::nullopt, local);
+  std::string joined;
+  for (const std::string& v : *values) joined.append(joined.empty() ? "" : ", ").append(v);
+  if (definition->fixed && joined != value(*definition)) {
+    return fail(kCannotChange, "parameter \"" + std::string(name) + "\" cannot be changed");
+  }
+  auto checked = definition->check(std::move(joined));
+  if (!checked) {
+    Error error = checked.error();
+    if (error.message.starts_with("parameter requires")) {
+      error.message = "parameter \"" + std::string(name) + "\" requires a Boolean value";
+    } else if (error.message.starts_with("invalid value: ")) {
+      error.message = "invalid value for parameter \"" + std::string(name) + "\": " +
+                      error.message.substr(std::string_view("invalid value: ").size());
+    }
+    return fail(std::move(error));
+  }
+  return assign(*definition, std::move(*checked), local);
+}
+
+Result<void> Variables::assign(const Definition& definition, std::optional<std::string> to,
+                               bool local) {
+  const std::string name(definition.name);
+  auto old = values_.find(name);
+  if (local && at_begin_ && !undo_local_.contains(name)) {
+    undo_local_[name] = old == values_.end() ? std::nullopt : std::optional(old->second);
+  }
+  if (to) {
+    values_[name] = std::move(*to);
+  } else {
+    values_.erase(name);
+  }
+  if (definition.reported) changed_.push_back(name);
+  return {};
+}
+
+Result<void> Variables::set_default(std::string_view name, std::string to) {
+  const Definition* definition = find(name);
+  if (definition == nullptr) return {};  // clients send parameters of other servers
+  auto checked = definition->check(std::move(to));
+  if (!checked) return base::Unexpected(checked.error());
+  if (!definition->fixed) defaults_[std::string(definition->name)] = std::move(*checked);
+  return {};
+}
+
+void Variables::reset_all() {
+  for (const auto& [name, v] : values_) changed_.push_back(name);
+  values_.clear();
+}
+
+void Variables::begin_transaction() {
+  at_begin_ = values_;
+  undo_local_.clear();
+}
+
+void Variables::end_transaction(bool committed) {
+  if (!at_begin_) return;
+  if (!committed) {
+    for (const auto& [name, v] : values_) changed_.push_back(name);
+    values_ = std::move(*at_begin_);
+  } else {
+    for (const auto& [name, v] : undo_local_) {
+      changed_.push_back(name);
+      if (v) {
+        values_[name] = *v;
+      } else {
+        values_.erase(name);
+      }
+    }
+  }
+  values_.erase("transaction_isolation");
+  values_.erase("transaction_read_only");
+  undo_local_.clear();
+  at_begin_.reset();
+}
+
+std::vector<std::pair<std::string, std::string>> Variables::take_reports() {
+  std::vector<std::pair<std::string, std::string>> reports;
+  std::ranges::sort(changed_);
+  const auto repeated = std::ranges::unique(changed_);
+  changed_.erase(repeated.begin(), repeated.end());
+  for (const std::string& name : std::exchange(changed_, {})) {
+    const Definition* definition = find(name);
+    if (definition != nullptr && definition->reported) reports.emplace_back(name, value(*definition));
+  }
+  for (auto& [name, v] : reports) {
+    if (name == "datestyle") name = "DateStyle";
+    if (name == "timezone") name = "TimeZone";
+    if (name == "intervalstyle") name = "IntervalStyle";
+  }
+  return reports;
+}
+
+std::vector<std::pair<std::string, std::string>> Variables::reported() const {
+  Variables copy = *this;
+  copy.changed_.clear();
+  for (const Definition& d : definitions()) {
+    if (d.reported) copy.changed_.emplace_back(d.name);
+  }
+  return copy.take_reports();
+}
+
+sql::SessionSettings Variables::settings(const std::string& user) const {
+  sql::SessionSettings settings;
+  settings.user = user;
+  settings.database = *get("database");
+  settings.time_zone = *get("timezone");
+  settings.search_path.clear();
+  std::string entry;
+  auto flush = [&] {
+    const auto first = entry.find_first_not_of(" \t");
+    if (first != std::string::npos) {
+      std::string name = entry.substr(first, entry.find_last_not_of(" \t") - first + 1);
+      if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
+        name = name.substr(1, name.size() - 2);
+      }
+      if (name == "$user") name = user;
+      settings.search_path.push_back(std::move(name));
+    }
+    entry.clear();
+  };
+  for (const char c : *get("search_path")) {
+    if (c == ',') {
+      flush();
+    } else {
+      entry.push_back(c);
+    }
+  }
+  flush();
+  return settings;
+}
+
+std::optional<std::uint64_t> Variables::statement_timeout_ms() const {
+  const std::uint64_t ms = std::stoull(*get("statement_timeout"));
+  return ms == 0 ? std::nullopt : std::optional(ms);
+}
+
+}  // namespace freshet::adapter

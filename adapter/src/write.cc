@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include <freshet/base/sqlstate.h>
+#include <freshet/expr/eval.h>
+#include <freshet/repr/row.h>
+
+#include "copy_reader.h"
+#include "inline_views.h"
+#include "session_state.h"
+
+namespace freshet::adapter {
+namespace {
+
+using storage_api::CollectionUpdates;
+
+/// Beyond this many lost races a statement gives up with 40001.
+constexpr int kMostAttempts = 200;
+
+repr::RowCodec codec_for(std::span<const repr::ColumnType> types) {
+  std::vector<repr::SqlType> plain;
+  for (const repr::ColumnType& type : types) plain.push_back(type.type);
+  return repr::RowCodec(std::move(plain));
+}
+
+/// What a statement does to its table, and the rows it returns.
+struct Changes {
+  CollectionUpdates updates{};
+  std::uint64_t count = 0;
+  CountedRows returned{};  ///< Rows of the table, for RETURNING.
+};
+
+Result<void> check_positive(const CountedRows& rows) {
+  for (const repr::Diff count : rows.counts) {
+    if (count < 0) return fail(sqlstate::kInternalError, "negative multiplicity in a write");
+  }
+  return {};
+}
+
+Result<Changes> plain_changes(const SessionState::ReadResult& read, repr::Diff sign) {
+  FRESHET_TRY(check_positive(read.rows));
+  Changes changes;
+  for (std::size_t i = 0; i < read.rows.rows.size(); ++i) {
+    const repr::Diff count = read.rows.counts[i];
+    changes.updates.oks.push_back(read.rows.rows[i], 0, sign * count);
+    changes.count += static_cast<std::uint64_t>(count);
+  }
+  changes.returned = read.rows;
+  return changes;
+}
+
+// Rows (old ++ new): each half is a row of the table.
+Result<Changes> update_changes(const SessionState::ReadResult& read) {
+  FRESHET_TRY(check_positive(read.rows));
+  Changes changes;
+  const std::size_t arity = read.types.size() / 2;
+  const auto columns = FRESHET_TRY(codec_for(read.types).decode(read.rows.rows));
+  const std::span<const repr::ColumnPtr> all(columns);
+  const std::span<const repr::ColumnType> types(read.types);
+  repr::BytesVector before;
+  repr::BytesVector after;
+  const std::size_t rows = read.rows.rows.size();
+  codec_for(types.first(arity)).encode(all.first(arity), 0, rows, before);
+  codec_for(types.last(arity)).encode(all.last(arity), 0, rows, after);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const repr::Diff count = read.rows.counts[i];
+    changes.count += static_cast<std::uint64_t>(count);
+    changes.returned.push_back(after[i], count);
+    if (before[i] == after[i]) continue;
+    changes.updates.oks.push_back(before[i], 0, -count);
+    changes.updates.oks.push_back(after[i], 0, count);
+  }
+  return changes;
+}
+
+Result<Outcome> outcome_of(const Changes& changes, const std::optional<sql::Returning>& returning,
+                           const repr::RelationDesc& table, std::string verb) {
+  auto tag = [verb](std::uint64_t rows) { return verb + std::to_string(rows); };
+  if (!returning) return Outcome(CommandDone{tag(changes.count)});
+  // One row per copy, then the expressions over the table's columns.
+  sql::Finishing all;
+  for (std::size_t i = 0; i < table.arity(); ++i) all.project.push_back(i);
+  RowBatch rows = FRESHET_TRY(finish_rows(changes.returned, table.type.columns, all, {}));
+  RowBatch out{.columns = {}, .rows = rows.rows};
+  for (const expr::Scalar& scalar : returning->expressions) {
+    expr::Evaluated value = expr::evaluate(scalar, rows.columns, rows.rows);
+    if (!value.errors.empty()) return fail(value.errors.entries.front().error);
+    out.columns.push_back(std::move(value.column));
+  }
+  return Outcome(Rows{.desc = returning->desc, .stream = make_stream(std::move(out)), .tag = tag});
+}
+
+/// INSERT, UPDATE and DELETE: read, change, write; again from the start when another write came between and the
+/// statement is a transaction by itself.
+class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
+ public:
+  ReadThenWrite(SessionPtr session, GlobalId table, expr::Relation relation,
+                std::optional<sql::Returning> returning, std::string verb,
+                Result<Changes> (*compute)(const SessionState::ReadResult&))
+      : session_(std::move(session)), table_(table), relation_(std::move(relation)),
+        returning_(std::move(returning)), verb_(std::move(verb)), compute_(compute) {}
+
+  Future<Outcome> attempt(int number) {
+    if (auto allowed = check(); !allowed) return failed<Outcome>(allowed.error());
+    return session_->read(relation_, std::nullopt)
+        .and_then(session_->strand, [self = shared_from_this(), number](SessionState::ReadResult read) {
+          return self->write(read, number);
+        });
+  }
+
+ private:
+  Result<void> check() {
+    const CatalogPtr catalog = session_->services.catalog.get();
+    const CatalogEntry* entry = catalog->entry(table_);
+    if (entry == nullptr) return fail(sqlstate::kUndefinedTable, "the table was dropped");
+    desc_ = entry->item.desc;
+    if (session_->transaction.read_only) {
+      return fail(sqlstate::kReadOnlySqlTransaction,
+                  "cannot execute " + verb_.substr(0, verb_.find(' ')) + " in a read-only transaction");
+    }
+    bool only_tables = true;
+    base_tables(*catalog, relation_.global_ids(), only_tables);
+    if (!only_tables) {
+      return fail(sqlstate::kFeatureNotSupported,
+                  "a write cannot read from sources, only from tables and views over tables");
+    }
+    return {};
+  }
+
+  Future<Outcome> write(const SessionState::ReadResult& read, int number) {
+    auto changes = compute_(read);
+    if (!changes) return failed<Outcome>(changes.error());
+    auto outcome = outcome_of(*changes, returning_, desc_, verb_);
+    if (!outcome) return failed<Outcome>(outcome.error());
+    if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
+      session_->transaction.read_at = read.time;
+    }
+    return session_->write(table_, std::move(changes->updates))
+        .then(session_->strand, [self = shared_from_this(), number,
+                                 outcome = std::move(*outcome)](Result<Unit> done) mutable -> Future<Outcome> {
+          if (done) return Future<Outcome>::ready(std::move(outcome));
+          const bool again = done.error().sqlstate == sqlstate::kSerializationFailure &&
+                             self->session_->transaction.single && number < kMostAttempts &&
+                             !self->session_->cancelled;
+          if (!again) return failed<Outcome>(done.error());
+          self->session_->transaction.writes.clear();
+          self->session_->transaction.read_tables.clear();
+          self->session_->transaction.read_at.reset();
+          return self->attempt(number + 1);
+        });
+  }
+
+  SessionPtr session_;
+  GlobalId table_;
+  expr::Relation relation_;
+  std::optional<sql::Returning> returning_;
+  std::string verb_;
+  Result<Changes> (*compute_)(const SessionState::ReadResult&);
+  repr::RelationDesc desc_;
+};
+
+}  // namespace
+
+Future<Outcome> SessionState::insert(const sql::InsertPlan& plan) {
+  return std::make_shared<ReadThenWrite>(
+             shared_from_this(), plan.table, plan.rows, plan.returning, "INSERT 0 ",
+             [](const ReadResult& read) { return plain_changes(read, 1); })
+      ->attempt(0);
+}
+
+Future<Outcome> SessionState::update(const sql::UpdatePlan& plan) {
+  return std::make_shared<ReadThenWrite>(shared_from_this(), plan.table, plan.changes,
+                                         plan.returning, "UPDATE ", update_changes)
+      ->attempt(0);
+}
+
+Future<Outcome> SessionState::remove(const sql::DeletePlan& plan) {
+  return std::make_shared<ReadThenWrite>(
+             shared_from_this(), plan.table, plan.rows, plan.returning, "DELETE ",
+             [](const ReadResult& read) { return plain_changes(read, -1); })
+      ->attempt(0);
+}
+
+Future<Unit> SessionState::write(GlobalId table, CollectionUpdates updates) {
+  if (updates.oks.size() > 0) {
+    CollectionUpdates& pending = transaction.writes[table];
+    if (pending.oks.size() == 0) {
+      pending = std::move(updates);
+    } else {
+      append_updates(pending.oks, updates.oks);
+    }
+  }
+  // A statement that is its own transaction answers only when it is durable.
+  if (transaction.single) return commit_writes();
+  return Future<Unit>::ready(Unit{});
+}
+
+Future<Unit> SessionState::commit_writes() {
+  if (transaction.writes.empty()) return Future<Unit>::ready(Unit{});
+  TableWrite write{.appends = std::move(transaction.writes)};
+  transaction.writes.clear();
+  if (!transaction.read_tables.empty()) {
+    write.read_at = transaction.read_at;
+    write.read_tables = transaction.read_tables;
+  }
+  return services.committer->commit(std::move(write)).and_then(strand, [](SqlTime) { return Unit{}; });
+}
+
+namespace {
+
+/// Collects the rows of a COPY; nothing is stored before `finish`.
+class TableCopy final : public CopyInput {
+ public:
+  TableCopy(SessionPtr session, sql::CopyFromPlan plan, repr::RelationDesc table)
+      : session_(std::move(session)), plan_(std::move(plan)), table_(std::move(table)),
+        codec_(codec_for(table_.type.columns)), reader_(plan_.options, plan_.desc) {}
+
+  Future<Unit> feed(std::string_view bytes) override {
+    if (session_->cancelled) return failed<Unit>(cancelled_error());
+    return done(consume(bytes));
+  }
+
+  Future<std::string> finish() override {
+    if (auto ended = reader_.finish(); !ended) return failed<std::string>(ended.error());
+    if (auto taken = take(); !taken) return failed<std::string>(taken.error());
+    return session_->write(plan_.table, std::move(updates_))
+        .and_then(session_->strand,
+                  [rows = reader_.rows()](Unit) { return "COPY " + std::to_string(rows); });
+  }
+
+ private:
+  static constexpr std::size_t kBatchRows = 8192;
+
+  static Future<Unit> done(Result<void> result) {
+    if (!result) return failed<Unit>(result.error());
+    return Future<Unit>::ready(Unit{});
+  }
+
+  Result<void> consume(std::string_view bytes) {
+    while (!bytes.empty()) {
+      bytes = FRESHET_TRY(reader_.read(bytes, kBatchRows));
+      if (reader_.buffered() >= kBatchRows) FRESHET_TRY(take());
+    }
+    return {};
+  }
+
+  // Turns the rows read so far into rows of the table.
+  Result<void> take() {
+    const std::size_t rows = reader_.buffered();
+    const std::uint64_t first_line = reader_.first_buffered_line();
+    std::vector<repr::ColumnPtr> data = reader_.take();
+    if (rows == 0) return {};
+    if (!plan_.row_is_identity) {
+      std::vector<repr::ColumnPtr> converted;
+      for (const expr::Scalar& scalar : plan_.row) {
+        expr::Evaluated value = expr::evaluate(scalar, data, rows);
+        if (!value.errors.empty()) {
+          const auto& entry = value.errors.entries.front();
+          Error error = entry.error;
+          if (error.detail.empty()) {
+            error.detail = "COPY line " + std::to_string(first_line + entry.row);
+          }
+          return fail(std::move(error));
+        }
+        converted.push_back(std::move(value.column));
+      }
+      data = std::move(converted);
+    }
+    if (updates_.oks.rows.byte_size() > kMostBytes) {
+      return fail(sqlstate::kProgramLimitExceeded,
+                  "one COPY may hold at most " + std::to_string(kMostBytes) + " bytes of rows");
+    }
+    codec_.encode(data, 0, rows, updates_.oks.rows);
+    updates_.oks.times.assign(1, 0);
+    return {};
+  }
+
+  static constexpr std::size_t kMostBytes = 3'500'000'000;
+  SessionPtr session_;
+  sql::CopyFromPlan plan_;
+  repr::RelationDesc table_;
+  repr::RowCodec codec_;
+  CopyReader reader_;
+  CollectionUpdates updates_;
+};
+
+}  // namespace
+
+Future<Outcome> SessionState::copy_from(const sql::CopyFromPlan& plan) {
+  const CatalogEntry* entry = services.catalog.get()->entry(plan.table);
+  if (entry == nullptr) {
+    return failed<Outcome>(sql_error(sqlstate::kUndefinedTable, "the table was dropped"));
+  }
+  if (transaction.read_only) {
+    return failed<Outcome>(sql_error(sqlstate::kReadOnlySqlTransaction,
+                                     "cannot execute COPY FROM in a read-only transaction"));
+  }
+  if (plan.options.format == sql::CopyOptions::Format::kBinary) {
+    return failed<Outcome>(sql_error(sqlstate::kFeatureNotSupported,
+                                     "COPY FROM in binary format is not supported"));
+  }
+  return Future<Outcome>::ready(Outcome(
+      CopyIn{.options = plan.options,
+             .columns = plan.columns.size(),
+             .input = std::make_unique<TableCopy>(shared_from_this(), plan, entry->item.desc)}));
+}
+
+}  // namespace freshet::adapter
