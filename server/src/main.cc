@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <freshet/server/server.h>
+
+namespace {
+
+using freshet::server::Server;
+using freshet::server::ServerConfig;
+
+constexpr std::string_view kUsage =
+    R"(usage: freshet serve [options]
+
+  --data-dir DIR           where everything is kept (default freshet-data; :memory: keeps nothing)
+  --listen HOST:PORT       the PostgreSQL port (default 127.0.0.1:6875; port 0 picks a free one)
+  --workers N              workers of the dataflow engine (default: one per core)
+  --threads N              threads (default: one per core, at least two)
+  --max-connections N      sessions at once (default 5000)
+  --engine dataflow|naive  naive recomputes everything and is for tests
+  --log-level LEVEL        debug, info, warn or error (default info)
+
+  freshet version          prints the version
+)";
+
+struct Options {
+  ServerConfig server;
+  freshet::base::LogLevel log_level = freshet::base::LogLevel::kInfo;
+};
+
+freshet::Result<std::uint32_t> number(std::string_view name, const std::string& text) {
+  char* end = nullptr;
+  const unsigned long value = std::strtoul(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || value == 0 || value > 1'000'000) {
+    return freshet::fail(freshet::ErrorCode::kInvalid,
+                         std::string(name) + " takes a positive number, not \"" + text + "\"");
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+freshet::Result<void> set(Options& options, std::string_view name, std::string value) {
+  using freshet::base::LogLevel;
+  if (name == "--data-dir") {
+    options.server.data_directory = std::move(value);
+  } else if (name == "--listen") {
+    options.server.listen = std::move(value);
+  } else if (name == "--workers") {
+    options.server.workers = FRESHET_TRY(number(name, value));
+  } else if (name == "--threads") {
+    options.server.threads = FRESHET_TRY(number(name, value));
+  } else if (name == "--max-connections") {
+    options.server.max_connections = FRESHET_TRY(number(name, value));
+  } else if (name == "--engine" && (value == "dataflow" || value == "naive")) {
+    options.server.engine = value == "naive" ? ServerConfig::Engine::kNaive : ServerConfig::Engine::kDataflow;
+  } else if (name == "--log-level" && value == "debug") {
+    options.log_level = LogLevel::kDebug;
+  } else if (name == "--log-level" && value == "info") {
+    options.log_level = LogLevel::kInfo;
+  } else if (name == "--log-level" && value == "warn") {
+    options.log_level = LogLevel::kWarn;
+  } else if (name == "--log-level" && value == "error") {
+    options.log_level = LogLevel::kError;
+  } else {
+    return freshet::fail(freshet::ErrorCode::kInvalid,
+                         "unknown option " + std::string(name) + " " + value);
+  }
+  return {};
+}
+
+freshet::Result<Options> parse(int argc, char** argv) {
+  Options options;
+  for (int i = 2; i < argc; ++i) {
+    std::string_view name = argv[i];
+    const std::size_t equals = name.find('=');
+    if (equals != std::string_view::npos) {
+      FRESHET_TRY(set(options, name.substr(0, equals), std::string(name.substr(equals + 1))));
+      continue;
+    }
+    if (i + 1 == argc) {
+      return freshet::fail(freshet::ErrorCode::kInvalid, "option " + std::string(name) + " takes a value");
+    }
+    FRESHET_TRY(set(options, name, argv[++i]));
+  }
+  return options;
+}
+
+int serve(const Options& options) {
+  // Blocked before any thread starts, so that only `sigwait` below receives them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto log = freshet::base::make_stderr_logger(options.log_level);
+  auto server = Server::start(options.server, *log);
+  if (!server) {
+    log->error("cannot start", {{"error", server.error().message}});
+    return 1;
+  }
+  int received = 0;
+  sigwait(&signals, &received);
+  server->reset();
+  log->info("stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "version" || command == "--version") {
+    std::puts("freshet 0.1.0");
+    return 0;
+  }
+  if (command != "serve") {
+    std::fwrite(kUsage.data(), 1, kUsage.size(), command == "help" || command == "--help" ? stdout : stderr);
+    return command == "help" || command == "--help" ? 0 : 2;
+  }
+  auto options = parse(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "freshet: %s\n%.*s", options.error().message.c_str(),
+                 static_cast<int>(kUsage.size()), kUsage.data());
+    return 2;
+  }
+  return serve(*options);
+}
