@@ -42,12 +42,16 @@ void OperatorCore::deliver() {
 
 void OperatorCore::discard() { DataflowRef keep = std::move(keep_); }
 
-void OperatorCore::frontier_moved() {
+void OperatorCore::frontier_moved(std::size_t by) {
   if (interest_ == FrontierInterest::kIfCapability) {
     shake_hands();
     if (held() == 0) return;
   }
-  notify();
+  if (by == home_.worker_index()) {
+    activate();  // on our own thread
+  } else {
+    notify();
+  }
 }
 
 // --- Sender
@@ -86,7 +90,7 @@ void Sender::post() {
     dataflow_.instance(staged.worker).worker().mail(staged.mail, staged.records);
   }
   outbox_.clear();
-  for (FrontierListener* listener : moved_) listener->frontier_moved();
+  for (FrontierListener* listener : moved_) listener->frontier_moved(worker_);
   moved_.clear();
   if (last) dataflow_.finish();
 }

@@ -17,6 +17,10 @@ constexpr std::uint64_t kWorthAThreadNs = 10'000;
 
 }  // namespace
 
+Worker::Worker(RuntimeCore& runtime, std::size_t index)
+    : runtime_(runtime), index_(index), simulated_(runtime.executor.simulated()),
+      logging_(runtime.events != nullptr) {}
+
 Worker::~Worker() { discard_mail(); }
 
 std::uint64_t Worker::queued_ns() const {
@@ -46,12 +50,15 @@ void Worker::shut_down() {
 }
 
 void Worker::activate(OperatorCore& op) {
-  active_[static_cast<std::size_t>(op.home().dataflow().lane())].push_back(&op);
+  active_[static_cast<std::size_t>(op.home().dataflow().lane())].operators.push_back(&op);
 }
 
 void Worker::deactivate_all(WorkerDataflow& instance) {
-  for (auto& queue : active_) {
-    std::erase_if(queue, [&](OperatorCore* op) {
+  for (Queue& queue : active_) {
+    auto& operators = queue.operators;
+    operators.erase(operators.begin(), operators.begin() + static_cast<std::ptrdiff_t>(queue.head));
+    queue.head = 0;
+    std::erase_if(operators, [&](OperatorCore* op) {
       if (&op->home() != &instance) return false;
       op->active_ = false;
       return true;
@@ -60,8 +67,6 @@ void Worker::deactivate_all(WorkerDataflow& instance) {
   std::erase(to_post_, &instance);
 }
 
-bool Worker::logging() const { return runtime_.events != nullptr; }
-
 void Worker::log(const Event& event) {
   events_.push_back(event);
   events_.back().worker = static_cast<std::uint32_t>(index_);
@@ -69,7 +74,7 @@ void Worker::log(const Event& event) {
 }
 
 bool Worker::budget_spent() {
-  if (runtime_.executor.simulated()) return runtime_.executor.choose(32) == 1;
+  if (simulated_) return runtime_.executor.choose(32) == 1;
   if (++budget_calls_ % 32 != 0) return false;
   const base::Instant now = runtime_.executor.now();
   if (!operator_deadline_) operator_deadline_ = now + kOperatorBudget;
@@ -83,11 +88,21 @@ void Worker::drain_mail() {
 }
 
 OperatorCore* Worker::next_active() {
-  for (auto& queue : active_) {
-    if (queue.empty()) continue;
-    const std::size_t place = runtime_.executor.choose(queue.size());
-    OperatorCore* op = queue[place];
-    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(place));
+  for (Queue& queue : active_) {
+    auto& operators = queue.operators;
+    if (queue.head == operators.size()) continue;
+    if (simulated_) {
+      const std::size_t waiting = operators.size() - queue.head;
+      std::swap(operators[queue.head], operators[queue.head + runtime_.executor.choose(waiting)]);
+    }
+    OperatorCore* op = operators[queue.head++];
+    if (queue.head == operators.size()) {
+      operators.clear();
+      queue.head = 0;
+    } else if (queue.head >= 256 && queue.head * 2 >= operators.size()) {
+      operators.erase(operators.begin(), operators.begin() + static_cast<std::ptrdiff_t>(queue.head));
+      queue.head = 0;
+    }
     op->active_ = false;
     return op;
   }
@@ -127,7 +142,7 @@ void Worker::post_all() {
 
 bool Worker::slice_over(std::size_t operators_run) {
   Executor& executor = runtime_.executor;
-  if (executor.simulated()) {
+  if (simulated_) {
     if (executor.choose(4) == 1) post_all();
     return executor.choose(8) == 1;
   }
@@ -147,7 +162,7 @@ bool Worker::slice_over(std::size_t operators_run) {
 
 bool Worker::run() {
   slice_deadline_.reset();
-  const bool measure = ++slices_ % 16 == 0 && !runtime_.executor.simulated();
+  const bool measure = ++slices_ % 16 == 0 && !simulated_;
   const base::Instant start = measure ? runtime_.executor.now() : base::Instant{};
   std::size_t operators_run = 0;
   std::size_t records = 0;

@@ -70,7 +70,7 @@ std::vector<Antichain<T>> reachable(const GraphSpec<T>& spec,
 }
 
 struct Listener final : FrontierListener {
-  void frontier_moved() override {}
+  void frontier_moved(std::size_t) override {}
 };
 
 template <typename T>

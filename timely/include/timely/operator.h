@@ -63,7 +63,8 @@ class InputBase {
   const Capability<T>& taken(Antichain<T>&& times, std::size_t records) {
     ports_->log->update(node_, times, -1);
     core_->home().worker().worked(records);
-    core_->home().event(EventKind::kMessageReceived, core_->index(), index_, records);
+    WorkerDataflow& home = core_->home();
+    if (home.logging()) home.event(EventKind::kMessageReceived, core_->index(), index_, records);
     took_ = true;
     borrowed_.times_ = std::move(times);
     return borrowed_;
@@ -108,7 +109,8 @@ class OutputBase {
     FRESHET_ASSERT(!capability.times().empty());
   }
   void sent(std::size_t records) const {
-    ports_->core->home().event(EventKind::kMessageSent, ports_->core->index(), index_, records);
+    WorkerDataflow& home = ports_->core->home();
+    if (home.logging()) home.event(EventKind::kMessageSent, ports_->core->index(), index_, records);
   }
 
  private:

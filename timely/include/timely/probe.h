@@ -31,7 +31,7 @@ class ProbeState final : public FrontierListener {
   std::shared_ptr<FrontierCell<T>> cell;
   Executor& executor;
 
-  void frontier_moved() override {
+  void frontier_moved(std::size_t) override {
     executor.notify();
     if (waiting_.load(std::memory_order_seq_cst) > 0) release_passed();
   }

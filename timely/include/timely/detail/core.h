@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -70,7 +69,8 @@ class DataflowRef {
 class FrontierListener {
  public:
   virtual ~FrontierListener() = default;
-  virtual void frontier_moved() = 0;
+  /// `by` is the worker that posted, on whose thread this is called, or `Sender::kOutside`.
+  virtual void frontier_moved(std::size_t by) = 0;
 };
 
 /// The count changes of one sender in one scope that are not yet posted.
@@ -163,7 +163,7 @@ class OperatorCore : public MailNode, public FrontierListener {
 
   void deliver() override;
   void discard() override;
-  void frontier_moved() override;
+  void frontier_moved(std::size_t by) override;
 
   [[nodiscard]] WorkerDataflow& home() const { return home_; }
   [[nodiscard]] std::uint32_t index() const { return index_; }
@@ -217,6 +217,7 @@ class WorkerDataflow final : public Sender {
   void destroy();
 
   void event(EventKind kind, std::uint32_t op, std::uint32_t port, std::uint64_t value);
+  [[nodiscard]] inline bool logging() const;
 
  private:
   friend class Worker;
@@ -233,7 +234,7 @@ class WorkerDataflow final : public Sender {
 /// Owns state; runs on one thread at a time.
 class Worker final : public Runnable {
  public:
-  Worker(RuntimeCore& runtime, std::size_t index) : runtime_(runtime), index_(index) {}
+  Worker(RuntimeCore& runtime, std::size_t index);
   ~Worker() override;
 
   [[nodiscard]] std::size_t index() const { return index_; }
@@ -248,7 +249,7 @@ class Worker final : public Runnable {
   void list(WorkerDataflow& instance) { to_post_.push_back(&instance); }
   void deactivate_all(WorkerDataflow& instance);
   void worked(std::size_t records) { worked_ += records; }
-  [[nodiscard]] bool logging() const;
+  [[nodiscard]] bool logging() const { return logging_; }
   void log(const Event& event);
   /// Time since the running operator started, for its budget.
   [[nodiscard]] bool budget_spent();
@@ -266,10 +267,18 @@ class Worker final : public Runnable {
   bool slice_over(std::size_t operators_run);
   void discard_mail();
 
+  /// Operators that wait to run; the first `head` places are free.
+  struct Queue {
+    std::vector<OperatorCore*> operators{};
+    std::size_t head = 0;
+  };
+
   RuntimeCore& runtime_;
   std::size_t index_;
+  const bool simulated_;
+  const bool logging_;
   Mailbox mailbox_;
-  std::deque<OperatorCore*> active_[2];  // by lane
+  Queue active_[2];  // by lane
   std::vector<WorkerDataflow*> to_post_;
   std::size_t worked_ = 0;  // records since the last posting
   std::uint32_t budget_calls_ = 0;
@@ -358,6 +367,8 @@ struct RuntimeCore {
   };
   base::Guarded<Registry> registry{};
 };
+
+inline bool WorkerDataflow::logging() const { return worker_.logging(); }
 
 inline void OperatorCore::activate() {
   if (active_ || !home_.installed()) return;

@@ -163,8 +163,8 @@ void Tracker<T>::order() {
     components_[component[node]].nodes.push_back(node);
   }
   for (Component& c : components_) close_loop(c);
-  all_.queued.assign(count, false);
-  inside_.queued.assign(count, false);
+  all_.queued.assign(count, 0);
+  inside_.queued.assign(count, 0);
 }
 
 // The closure is finite: a path that goes round once more is dominated by the one that does not.
@@ -202,8 +202,8 @@ void Tracker<T>::close_loop(Component& component) {
 
 template <Timestamp T>
 void Tracker<T>::schedule(Agenda& agenda, std::uint32_t component) {
-  if (agenda.queued[component]) return;
-  agenda.queued[component] = true;
+  if (agenda.queued[component] != 0) return;
+  agenda.queued[component] = 1;
   agenda.heap.push_back(component);
   std::ranges::push_heap(agenda.heap, std::greater<>{});
 }
@@ -219,7 +219,7 @@ std::uint32_t Tracker<T>::next(Agenda& agenda) {
   std::ranges::pop_heap(agenda.heap, std::greater<>{});
   const std::uint32_t component = agenda.heap.back();
   agenda.heap.pop_back();
-  agenda.queued[component] = false;
+  agenda.queued[component] = 0;
   return component;
 }
 

@@ -127,7 +127,7 @@ class Tracker final : public ScopeTracker {
   /// Components whose frontiers must be computed again, least first.
   struct Agenda {
     std::vector<std::uint32_t> heap;
-    std::vector<bool> queued;
+    std::vector<std::uint8_t> queued;
   };
   enum class View : std::uint8_t { kAll, kInside };
 
