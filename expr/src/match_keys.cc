@@ -112,6 +112,28 @@ MatchKeys split_on(std::span<const Scalar> on, std::size_t left_arity,
   return keys;
 }
 
+MatchSplit split_match(MatchKind kind, std::span<const Scalar> on, std::size_t left_arity,
+                       std::span<const repr::ColumnType> columns) {
+  MatchSplit out;
+  MatchKeys keys = split_on(on, left_arity, columns);
+  for (auto& [l, r] : keys.pairs) {
+    out.left_key.push_back(std::move(l));
+    out.right_key.push_back(std::move(r));
+  }
+  for (Scalar& conjunct : keys.residual) {
+    const Side side = side_of(conjunct, left_arity);
+    const bool filters = !conjunct.can_fail() && !conjunct.contains_mz_now() && kind != MatchKind::kFull;
+    if (filters && side == Side::kRight) {
+      out.right_filter.push_back(moved_left(conjunct, left_arity));
+    } else if (filters && side == Side::kLeft && kind == MatchKind::kSemi) {
+      out.left_filter.push_back(std::move(conjunct));
+    } else {
+      out.residual.push_back(std::move(conjunct));
+    }
+  }
+  return out;
+}
+
 std::vector<Scalar> null_safe_key(std::span<const repr::ColumnType> columns) {
   std::vector<Scalar> key;
   for (std::size_t c = 0; c < columns.size(); ++c) {

@@ -316,20 +316,20 @@ Result<RowsPtr> join(std::span<const RowsPtr> inputs, std::span<const std::vecto
   return JoinRun(inputs, equivalences, budget).run();
 }
 
-Result<RowsPtr> match(MatchKind kind, const RowsPtr& left, const RowsPtr& right, std::span<const Scalar> on,
-                      const Budget& budget) {
-  const std::size_t split = left->types.size();
-  const std::vector<Types> parts{left->types, right->types};
+Result<RowsPtr> match(MatchKind kind, const RowsPtr& left_input, const RowsPtr& right_input,
+                      std::span<const Scalar> on, const Budget& budget) {
+  const std::size_t split = left_input->types.size();
+  const std::vector<Types> parts{left_input->types, right_input->types};
   const Types types = concatenated(parts);
-  const MatchKeys keys = split_on(on, split, types);
-  std::vector<Scalar> left_key;
-  std::vector<Scalar> right_key;
+  const MatchSplit keys = split_match(kind, on, split, types);
+  const RowsPtr left = keys.left_filter.empty() ? left_input : filter(*left_input, keys.left_filter, {});
+  const RowsPtr right = keys.right_filter.empty() ? right_input : filter(*right_input, keys.right_filter, {});
+  const std::vector<Scalar>& left_key = keys.left_key;
+  const std::vector<Scalar>& right_key = keys.right_key;
   std::vector<std::vector<Scalar>> equivalences;
-  std::vector<std::size_t> shift = columns_between(split, types.size());
-  for (const auto& [l, r] : keys.pairs) {
-    left_key.push_back(l);
-    right_key.push_back(r);
-    equivalences.push_back({l, r.with_columns(shift)});
+  const std::vector<std::size_t> shift = columns_between(split, types.size());
+  for (std::size_t k = 0; k < left_key.size(); ++k) {
+    equivalences.push_back({left_key[k], right_key[k].with_columns(shift)});
   }
   const bool one_sided = kind == MatchKind::kSemi || kind == MatchKind::kAnti;
   if (keys.residual.empty()) {

@@ -100,29 +100,34 @@ class Pusher {
 
   Relation node(const Relation::Join& n, const Relation&, Predicates predicates) {
     const std::vector<Span> spans = input_spans(n.inputs);
-    std::vector<Predicates> down(n.inputs.size());
     auto classes = n.equivalences;
+    Predicates single;
     Predicates above;
     for (Scalar& predicate : conjuncts(predicates)) {
+      const bool at_home = std::any_of(spans.begin(), spans.end(), [&](Span s) { return within(predicate, s); });
+      const auto equality = expr::as_equality(predicate);
       if (predicate.can_fail()) {
         above.push_back(std::move(predicate));
-        continue;
-      }
-      const auto home = std::find_if(spans.begin(), spans.end(), [&](Span s) { return within(predicate, s); });
-      if (home != spans.end()) {
-        const auto i = static_cast<std::size_t>(home - spans.begin());
-        down[i].push_back(shifted(predicate, -static_cast<std::ptrdiff_t>(home->begin)));
-        continue;
-      }
-      const auto equality = expr::as_equality(predicate);
-      if (equality && !predicate.contains_mz_now()) {
+      } else if (at_home) {
+        single.push_back(std::move(predicate));
+      } else if (equality && !predicate.contains_mz_now()) {
         classes.push_back({equality->first, equality->second});
       } else {
         above.push_back(std::move(predicate));
       }
     }
     std::vector<Relation> inputs;
-    for (std::size_t i = 0; i < n.inputs.size(); ++i) inputs.push_back(push(n.inputs[i], std::move(down[i])));
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const auto to_input = [&](const Scalar& s) { return shifted(s, -static_cast<std::ptrdiff_t>(spans[i].begin)); };
+      Predicates down;
+      for (const Scalar& predicate : single) {
+        // Also where equal columns stand: rows without a partner go early, and so do errors that the
+        // predicate would have refused by what they imply.
+        const auto moved = expressed_over(predicate, spans[i], classes);
+        if (moved) down.push_back(simplify_scalar(to_input(*moved)));
+      }
+      inputs.push_back(push(n.inputs[i], std::move(down)));
+    }
     return Relation::join(std::move(inputs), std::move(classes)).filter(std::move(above));
   }
 
@@ -130,22 +135,32 @@ class Pusher {
     const std::size_t split_at = n.inputs[0].arity();
     const Span left{0, split_at};
     const Span right{split_at, split_at + n.inputs[1].arity()};
-    Predicates on;
-    Predicates to_left;
-    Predicates to_right;
-    for (Scalar& predicate : conjuncts(n.on)) {
-      const bool has_columns = !predicate.columns().empty() && !predicate.can_fail();
-      if (has_columns && n.kind != MatchKind::kFull && within(predicate, right)) {
-        to_right.push_back(shifted(predicate, -static_cast<std::ptrdiff_t>(split_at)));
-      } else if (has_columns && n.kind == MatchKind::kSemi && within(predicate, left)) {
-        to_left.push_back(std::move(predicate));
-      } else {
-        on.push_back(std::move(predicate));
-      }
+    const std::vector<Scalar> written = conjuncts(n.on);
+    expr::MatchSplit parts = expr::split_match(n.kind, written, split_at, side_by_side(n.inputs));
+    Predicates to_left = std::move(parts.left_filter);
+    Predicates to_right = std::move(parts.right_filter);
+    Predicates on = std::move(parts.residual);
+    std::vector<std::vector<Scalar>> classes;
+    for (const Scalar& conjunct : written) {
+      const auto equality = expr::as_equality(conjunct);
+      if (!equality || conjunct.can_fail() || conjunct.contains_mz_now()) continue;
+      const bool a_left = within(equality->first, left) && within(equality->second, right);
+      const bool b_left = within(equality->second, left) && within(equality->first, right);
+      const bool has_columns = !equality->first.columns().empty() && !equality->second.columns().empty();
+      if (!has_columns || (!a_left && !b_left)) continue;
+      on.push_back(conjunct);
+      classes.push_back({equality->first, equality->second});
     }
     auto [below, above] = split(conjuncts(predicates), [&](const Scalar& p) {
       return !p.can_fail() && n.kind != MatchKind::kFull && within(p, left);
     });
+    for (const Scalar& predicate : below) {
+      // What no left row can match may go on the right, too.
+      const auto moved = expressed_over(predicate, right, classes);
+      if (moved && !moved->columns().empty()) {
+        to_right.push_back(simplify_scalar(shifted(*moved, -static_cast<std::ptrdiff_t>(split_at))));
+      }
+    }
     to_left.insert(to_left.end(), below.begin(), below.end());
     return Relation::match(n.kind, push(n.inputs[0], std::move(to_left)),
                            push(n.inputs[1], std::move(to_right)), std::move(on))

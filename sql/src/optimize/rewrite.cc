@@ -2,6 +2,7 @@
 #include "rewrite.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <freshet/expr/match_keys.h>
@@ -95,6 +96,67 @@ std::optional<Scalar> make_equality(const Scalar& a, const Scalar& b) {
     }
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// An expression over `span` that equals the column; `tried` are the columns on the way.
+std::optional<Scalar> column_over(const Scalar& column, Span span, std::span<const std::vector<Scalar>> classes,
+                                  std::set<std::size_t>& tried) {
+  const std::size_t index = column.as<Scalar::Column>()->index;
+  if (span.contains(index)) return column;
+  const repr::SqlType& type = column.type().type;
+  if (has_forms(type) || !tried.insert(index).second) return std::nullopt;
+  for (const auto& members : classes) {
+    const auto is_column = [&](const Scalar& m) {
+      const auto* c = m.as<Scalar::Column>();
+      return c != nullptr && c->index == index;
+    };
+    if (std::none_of(members.begin(), members.end(), is_column)) continue;
+    for (const Scalar& member : members) {
+      if (is_column(member) || member.columns().empty() || member.can_fail()) continue;
+      if (member.type().type.physical() != type.physical() || has_forms(member.type().type)) continue;
+      std::map<std::size_t, Scalar> places;
+      bool all = true;
+      for (const std::size_t c : member.columns()) {
+        std::optional<Scalar> found;
+        member.visit([&](const Scalar& s) {
+          const auto* part = s.as<Scalar::Column>();
+          if (part != nullptr && part->index == c && !found) found = s;
+        });
+        auto place = column_over(*found, span, classes, tried);
+        all = all && place;
+        if (place) places.emplace(c, *std::move(place));
+      }
+      if (!all) continue;
+      return member.transform([&](Scalar s) {
+        const auto* part = s.as<Scalar::Column>();
+        return part == nullptr ? s : places.at(part->index);
+      });
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Scalar> expressed_over(const Scalar& scalar, Span span,
+                                     std::span<const std::vector<Scalar>> classes) {
+  std::map<std::size_t, Scalar> places;
+  bool all = true;
+  scalar.visit([&](const Scalar& s) {
+    const auto* column = s.as<Scalar::Column>();
+    if (column == nullptr || !all || places.contains(column->index)) return;
+    std::set<std::size_t> tried;
+    auto place = column_over(s, span, classes, tried);
+    all = place.has_value();
+    if (place) places.emplace(column->index, *std::move(place));
+  });
+  if (!all) return std::nullopt;
+  return scalar.transform([&](Scalar s) {
+    const auto* column = s.as<Scalar::Column>();
+    return column == nullptr ? s : places.at(column->index);
+  });
 }
 
 Scalar is_not_null(const Scalar& scalar) { return Scalar::negation(Scalar::is_null(scalar)); }

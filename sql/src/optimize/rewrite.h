@@ -37,6 +37,11 @@ std::vector<Scalar> conjuncts(std::span<const Scalar> predicates);
 std::optional<Scalar> make_equality(const Scalar& a, const Scalar& b);
 Scalar is_not_null(const Scalar& scalar);
 
+/// The same value over the columns of `span` alone, by equalities that hold; nothing if there is none. Only
+/// between columns that lie alike and have no forms, so that nothing can tell the difference.
+std::optional<Scalar> expressed_over(const Scalar& scalar, Span span,
+                                     std::span<const std::vector<Scalar>> classes);
+
 /// The scalar is NULL, or false, in every row in which all of `columns` are NULL.
 bool rejects_nulls(const Scalar& predicate, Span columns);
 /// Some column in `span` whose type has forms is used other than in a comparison or IS NULL.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include <freshet/expr/match_keys.h>
 #include <freshet/sql/physical.h>
 
 #include "physical/join_order.h"
@@ -63,8 +64,14 @@ class Lowering {
 
   // match.cc
   Result<LirPtr> match(const Relation& relation, const Relation::Match& n, const Mfp& after);
-  Result<LirPtr> keyed_match(const Relation& relation, const Relation::Match& n, const Mfp& after);
-  Result<LirPtr> residual_match(const Relation& relation, const Relation::Match& n, const Mfp& after);
+  struct Sides {
+    expr::MatchKind kind;
+    const Relation& left;
+    const Relation& right;
+    const expr::MatchSplit& split;
+  };
+  Result<LirPtr> keyed_match(const Relation& relation, const Sides& n, const Mfp& after);
+  Result<LirPtr> residual_match(const Relation& relation, const Sides& n, const Mfp& after);
 
   /// Non-temporal, so that it may be fused into any node.
   bool may_fuse(const Mfp& mfp) const { return !mfp.is_temporal(); }

@@ -22,20 +22,6 @@ Mfp padding(const Columns& own, const Columns& nulls, bool behind) {
   return mapped.project(std::move(columns));
 }
 
-struct Keys {
-  ArrangementKey left;
-  ArrangementKey right;
-};
-
-Keys split_keys(const expr::MatchKeys& keys) {
-  Keys out;
-  for (const auto& [l, r] : keys.pairs) {
-    out.left.push_back(l);
-    out.right.push_back(r);
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<LirPtr> Lowering::match(const Relation& relation, const Relation::Match& n, const Mfp& after) {
@@ -44,16 +30,21 @@ Result<LirPtr> Lowering::match(const Relation& relation, const Relation::Match& 
       return fail(sqlstate::kFeatureNotSupported, "mz_now() may not stand in a join condition: " + to_string(predicate));
     }
   }
-  const auto keys = expr::split_on(n.on, n.inputs[0].arity(), passes::side_by_side(n.inputs));
-  return keys.residual.empty() ? keyed_match(relation, n, after) : residual_match(relation, n, after);
+  const expr::MatchSplit split =
+      expr::split_match(n.kind, n.on, n.inputs[0].arity(), passes::side_by_side(n.inputs));
+  const Relation left = n.inputs[0].filter(split.left_filter);
+  const Relation right = n.inputs[1].filter(split.right_filter);
+  const Sides sides{n.kind, left, right, split};
+  return split.residual.empty() ? keyed_match(relation, sides, after) : residual_match(relation, sides, after);
 }
 
-Result<LirPtr> Lowering::keyed_match(const Relation& relation, const Relation::Match& n, const Mfp& after) {
-  Keys keys = split_keys(expr::split_on(n.on, n.inputs[0].arity(), passes::side_by_side(n.inputs)));
+Result<LirPtr> Lowering::keyed_match(const Relation& relation, const Sides& n, const Mfp& after) {
+  ArrangementKey left_key = n.split.left_key;
+  ArrangementKey right_key = n.split.right_key;
   // An index serves in its own order of parts.
-  for (const auto& [input, own, other] : {std::tuple(0, &keys.left, &keys.right),
-                                          std::tuple(1, &keys.right, &keys.left)}) {
-    const auto* get = n.inputs[static_cast<std::size_t>(input)].as<Relation::Get>();
+  for (const auto& [input, own, other] : {std::tuple(&n.left, &left_key, &right_key),
+                                          std::tuple(&n.right, &right_key, &left_key)}) {
+    const auto* get = input->as<Relation::Get>();
     const auto* global = get == nullptr ? nullptr : std::get_if<expr::GlobalId>(&get->id);
     const auto* index = global == nullptr || options_.literal ? nullptr : indexes_.find(*global, *own);
     if (index == nullptr) continue;
@@ -66,35 +57,34 @@ Result<LirPtr> Lowering::keyed_match(const Relation& relation, const Relation::M
     *other = std::move(aligned);
     break;
   }
-  LirPtr left = FRESHET_TRY(arranged(n.inputs[0], {keys.left}));
-  LirPtr right = FRESHET_TRY(arranged(n.inputs[1], {keys.right}));
-  const std::size_t scope = keys.left.size();
-  return make_lir(Lir::Match{n.kind, std::move(left), std::move(right), std::move(keys.left),
-                             std::move(keys.right), scope, after},
+  LirPtr left = FRESHET_TRY(arranged(n.left, {left_key}));
+  LirPtr right = FRESHET_TRY(arranged(n.right, {right_key}));
+  const std::size_t scope = left_key.size();
+  return make_lir(Lir::Match{n.kind, std::move(left), std::move(right), std::move(left_key),
+                             std::move(right_key), scope, after},
                   after.output_types(relation.type().columns));
 }
 
-Result<LirPtr> Lowering::residual_match(const Relation& relation, const Relation::Match& n, const Mfp& after) {
-  const Columns all = passes::side_by_side(n.inputs);
-  const std::size_t split = n.inputs[0].arity();
-  const expr::MatchKeys on = expr::split_on(n.on, split, all);
-  const Keys keys = split_keys(on);
+Result<LirPtr> Lowering::residual_match(const Relation& relation, const Sides& n, const Mfp& after) {
+  const std::size_t split = n.left.arity();
   const LocalId ids[2] = {{next_local_++}, {next_local_++}};
   const LocalId pairs_id{next_local_++};
   for (const LocalId id : ids) requested_[id];
   requested_[pairs_id];
-  const Relation sides[2] = {Relation::get(ids[0], n.inputs[0].type()), Relation::get(ids[1], n.inputs[1].type())};
+  const Relation sides[2] = {Relation::get(ids[0], n.left.type()), Relation::get(ids[1], n.right.type())};
   Classes classes;
-  for (const auto& [l, r] : on.pairs) {
-    classes.push_back({l, passes::shifted(r, static_cast<std::ptrdiff_t>(split))});
+  for (std::size_t k = 0; k < n.split.left_key.size(); ++k) {
+    classes.push_back({n.split.left_key[k],
+                       passes::shifted(n.split.right_key[k], static_cast<std::ptrdiff_t>(split))});
   }
-  const Relation joined = Relation::join({sides[0], sides[1]}, classes).filter(on.residual);
+  const Relation joined = Relation::join({sides[0], sides[1]}, classes).filter(n.split.residual);
   const Relation pairs = Relation::get(pairs_id, joined.type());
 
   // The rows of one side that have, or have not, a partner.
   const auto select = [&](MatchKind kind, std::size_t side) -> Result<LirPtr> {
     const Columns& types = sides[side].type().columns;
-    ArrangementKey whole = side == 0 ? keys.left : keys.right;
+    ArrangementKey whole = side == 0 ? n.split.left_key : n.split.right_key;
+    const std::size_t scope = whole.size();
     for (Scalar& part : expr::null_safe_key(types)) whole.push_back(std::move(part));
     const std::size_t begin = side == 0 ? 0 : split;
     // Distinct of the columns with the types of the side, which decide the key.
@@ -102,7 +92,7 @@ Result<LirPtr> Lowering::residual_match(const Relation& relation, const Relation
     LirPtr left = FRESHET_TRY(arranged(sides[side], {whole}));
     LirPtr right = FRESHET_TRY(lower(partners));
     right = make_lir(Lir::ArrangeBy{std::move(right), {whole}}, types);
-    return make_lir(Lir::Match{kind, std::move(left), std::move(right), whole, whole, keys.left.size(),
+    return make_lir(Lir::Match{kind, std::move(left), std::move(right), whole, whole, scope,
                                Mfp::identity(types.size())},
                     types);
   };
@@ -137,7 +127,7 @@ Result<LirPtr> Lowering::residual_match(const Relation& relation, const Relation
   LirPtr pairs_value = FRESHET_TRY(lower(joined));
   body = bind(pairs_id, std::move(pairs_value), std::move(body));
   for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
-    body = bind(ids[side], FRESHET_TRY(lower(n.inputs[side])), std::move(body));
+    body = bind(ids[side], FRESHET_TRY(lower(side == 0 ? n.left : n.right)), std::move(body));
   }
   return body;
 }

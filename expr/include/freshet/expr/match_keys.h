@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <freshet/expr/relation.h>
 #include <freshet/expr/scalar.h>
 
 namespace freshet::expr {
@@ -29,6 +30,19 @@ struct MatchKeys {
 /// `columns` are the types of left ++ right. Sides that may fail stay in the residual.
 MatchKeys split_on(std::span<const Scalar> on, std::size_t left_arity,
                    std::span<const repr::ColumnType> columns);
+
+/// The condition of a Match taken apart.
+struct MatchSplit {
+  /// Conjuncts over one side's own columns that filter that side beforehand: of the right for kSemi, kAnti
+  /// and kLeft, of the left for kSemi. None may fail.
+  std::vector<Scalar> left_filter;
+  std::vector<Scalar> right_filter;
+  std::vector<Scalar> left_key;
+  std::vector<Scalar> right_key;
+  std::vector<Scalar> residual;  ///< Over left ++ right.
+};
+MatchSplit split_match(MatchKind kind, std::span<const Scalar> on, std::size_t left_arity,
+                       std::span<const repr::ColumnType> columns);
 
 /// Expressions that are equal, and never NULL, exactly for rows with equal key bytes: a column that cannot be NULL
 /// as it is, others as (IS NULL, the value or some value of the type).

@@ -19,7 +19,7 @@
 /// - Join: error rows by `join_error`. A row of an input for which an expression over that input alone fails, that
 ///   is a member of a class, makes an error row with everything unknown, and takes no part otherwise; an expression
 ///   over several inputs that fails makes an error row of the joined row, all of it known.
-/// - Match: `on` is split by `split_on` into keys and a residual. Without residual: error rows by
+/// - Match: `on` is split by `split_match` into filters of the sides, which come first, keys and a residual. Without residual: error rows by
 ///   `match_left_error` and `match_right_error` with scope_keys = all keys. A left row matches if the counts of
 ///   the right rows with its key sum to more than zero (kFull: and the other way round). kLeft is the union of the
 ///   inner join and of the left rows without a match, padded with NULLs; kFull adds the unmatched right rows.
