@@ -233,7 +233,8 @@ HirRelationPtr select(HirRelationPtr input, std::vector<HirScalarPtr> scalars) {
 
 HirRelationPtr filter(HirRelationPtr input, std::vector<HirScalarPtr> predicates) {
   if (predicates.empty()) return input;
-  HirRelation relation = relation_of(RKind::kFilter, input->columns, {std::move(input)});
+  std::vector<ColumnType> columns = input->columns;
+  HirRelation relation = relation_of(RKind::kFilter, std::move(columns), {std::move(input)});
   relation.scalars = std::move(predicates);
   return share(std::move(relation));
 }
