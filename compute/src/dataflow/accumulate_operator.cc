@@ -185,8 +185,8 @@ AccumulateOperator::Shown AccumulateOperator::show(std::uint32_t group) const {
 void AccumulateOperator::emit(const Shown& shown, SqlTime time, Diff diff) {
   if (!shown.there) return;
   if (shown.error) {
-    expr::PartialRow keys;
-    for (repr::Datum& datum : key_codec_.decode_row(shown.key_row).value()) keys.emplace_back(std::move(datum));
+    const repr::DatumRow key = key_codec_.decode_row(shown.key_row).value();
+    const expr::PartialRow keys(key.begin(), key.end());
     const expr::ErrorRow row = expr::group_error(keys, plan_->output_arity, *shown.error);
     errors_.push_back({expr::encode_error_row(row, plan_->error_types), time, diff});
     return;

@@ -112,8 +112,8 @@ void AggregateProgram::encode_section(std::size_t index, const repr::Chunk& chun
 }
 
 std::string AggregateProgram::error(std::string_view key, Error error) const {
-  expr::PartialRow keys;
-  for (repr::Datum& datum : key_codec_.decode_row(key).value()) keys.emplace_back(std::move(datum));
+  const repr::DatumRow row = key_codec_.decode_row(key).value();
+  const expr::PartialRow keys(row.begin(), row.end());
   return expr::encode_error_row(expr::group_error(keys, options_.output_arity, std::move(error)),
                                 options_.error_types);
 }
@@ -154,6 +154,11 @@ bool AggregateProgram::Reading::repeats(std::string_view row) {
 
 bool AggregateProgram::Reading::take(std::string_view value, Diff count) {
   if (count <= 0) return false;
+  if (section_.kind == Kind::kExtremum) {
+    // The first value is the answer, for max too: its values come in descending order.
+    if (has_last_) return true;
+    has_last_ = true;
+  }
   std::string plain;
   std::string_view row = value;
   if (section_.kind == Kind::kOrdered) row = TopKProgram::row_of(value);
@@ -165,12 +170,12 @@ bool AggregateProgram::Reading::take(std::string_view value, Diff count) {
     plain.append(value.substr(key));
     row = plain;
   }
-  if (aggregate_.distinct) {
+  if (aggregate_.distinct && section_.kind != Kind::kExtremum) {
     if (repeats(row)) return false;
     count = 1;
   }
   repr::DatumRow arguments = section_.codec.decode_row(row).value();
-  if (ordered_) return ordered_->add(arguments, count);
+  if (ordered_) return ordered_->add(arguments, count) || section_.kind == Kind::kExtremum;
   rows_.push_back(std::move(arguments));
   counts_.push_back(count);
   return false;

@@ -78,13 +78,19 @@ void DataflowCore::start_index_peek(compute_api::Peek peek, Flow& flow) {
     std::ranges::sort(*seek);
     seek->erase(std::unique(seek->begin(), seek->end()), seek->end());
   }
-  // With every key on one worker, the others need not be looked at.
+  // With every key on one worker, the others need not be looked at. A worker that had nothing to do may not have
+  // noticed yet that time passed; what passed is what the dataflow reported.
   const bool one = seek && seek->size() == 1;
+  const SqlTime upper = flow.uppers.at(target.id);
+  const auto complete = [&](const PeekTask::Snapshot& snapshot) {
+    return PeekTask::Snapshot(snapshot.since(), upper == repr::kClosed ? timely::Antichain<SqlTime>{} : timely::Antichain<SqlTime>{upper},
+                              snapshot.batches());
+  };
   PeekTask::Source source{
       .layout = traces.arranger->layout(),
       .types = traces.arranger->types(),
-      .oks = one ? traces.oks.snapshot_of(traces.oks.worker_of(seek->front())) : traces.oks.snapshot(),
-      .errs = traces.errs.snapshot(),
+      .oks = complete(one ? traces.oks.snapshot_of(traces.oks.worker_of(seek->front())) : traces.oks.snapshot()),
+      .errs = complete(traces.errs.snapshot()),
       .seek = std::move(seek),
       .holds = std::make_shared<Holds>(std::move(*oks_hold), std::move(*errs_hold))};
   const compute_api::PeekId id = peek.id;

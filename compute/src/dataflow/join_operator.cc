@@ -19,6 +19,7 @@ MatchLayout::MatchLayout(const expr::ArrangementLayout& first, const expr::Arran
                          MfpStepPtr after, bool nulls_match)
     : after_(std::move(after)),
       key_codec_(sql_types(first.key_types)),
+      second_key_codec_(sql_types(second.key_types)),
       first_codec_(sql_types(first.value_types)),
       second_codec_(sql_types(second.value_types)),
       arity_(after_->input_types().size()) {
@@ -27,7 +28,8 @@ MatchLayout::MatchLayout(const expr::ArrangementLayout& first, const expr::Arran
     return column < split ? first.columns[column] : second.columns[column - split];
   };
   const auto side = [&](std::size_t column) -> Side& {
-    return source(column).in_key ? key_ : column < split ? first_ : second_;
+    if (column < split) return source(column).in_key ? key_ : first_;
+    return source(column).in_key ? second_key_ : second_;
   };
   for (const std::size_t column : after_->demand()) side(column).want(source(column).position);
   for (std::size_t k = 0; k < first.key_types.size(); ++k) {
@@ -40,12 +42,12 @@ MatchLayout::MatchLayout(const expr::ArrangementLayout& first, const expr::Arran
       nullable_keys_.push_back(k);
     }
   }
-  for (Side* each : {&key_, &first_, &second_}) each->sort();
+  for (Side* each : {&key_, &second_key_, &first_, &second_}) each->sort();
   for (std::size_t& k : nullable_keys_) k = key_.index_of(k);
   for (const std::size_t column : after_->demand()) {
     side(column).targets.emplace_back(side(column).index_of(source(column).position), column);
   }
-  wants_key_ = !key_.positions.empty();
+  wants_key_ = !key_.positions.empty() || !second_key_.positions.empty();
   wants_first_ = !first_.positions.empty();
   wants_second_ = !second_.positions.empty();
 }
@@ -61,6 +63,7 @@ MatchLayout::Decoded MatchLayout::decode(const repr::BytesVector& keys, const re
     return decoded;
   };
   const std::vector<repr::ColumnPtr> key_columns = take(key_, key_codec_, keys);
+  take(second_key_, second_key_codec_, keys);
   take(first_, first_codec_, firsts);
   take(second_, second_codec_, seconds);
   const auto has_null = [&](std::uint32_t row) {

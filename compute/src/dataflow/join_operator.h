@@ -62,11 +62,13 @@ class MatchLayout {
   };
 
   MfpStepPtr after_;
-  repr::RowCodec key_codec_;
+  repr::RowCodec key_codec_;         // keys as the first side's types
+  repr::RowCodec second_key_codec_;  // the same bytes can be another integer type there
   repr::RowCodec first_codec_;
   repr::RowCodec second_codec_;
   std::size_t arity_;
   Side key_;
+  Side second_key_;
   Side first_;
   Side second_;
   std::vector<std::size_t> nullable_keys_{};  // indices into key_.positions

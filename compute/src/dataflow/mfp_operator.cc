@@ -31,6 +31,10 @@ Rows<T> MfpStep::apply(const Rows<T>& rows, ErrorUpdates<T>& errors) const {
   if (identity_) return rows;
   if (kIsLoop<T> && evaluator_.mfp().is_temporal()) return apply_temporal(rows, errors);
   expr::MfpOutput output = evaluator_.apply(rows.chunk, kIsLoop<T> ? repr::kClosed : until_);
+  for (std::size_t c = 0; c < output_types_.size(); ++c) {
+    FRESHET_DASSERT(output.rows.columns[c]->physical() == output_types_[c].type.physical(), c,
+                    expr::to_string(evaluator_.mfp()));
+  }
   add_errors(output, rows, errors);
   return rows.with(std::move(output.rows));
 }

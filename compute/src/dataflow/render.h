@@ -159,7 +159,7 @@ class Renderer {
   Bundle<T> leave(const Bundle<LoopTime>& inner);
   timely::Stream<T, differential::RowUpdates<T>> changes_at(const Bundle<LoopTime>& value, std::uint64_t limit);
   Bundle<T> failed_if_any(const timely::Stream<T, differential::RowUpdates<T>>& excess, Bundle<T>& body,
-                          const ColumnTypes& types);
+                          std::uint64_t limit);
   RowStream<T> consolidated(const RowStream<T>& rows, const ColumnTypes& types);
   /// An outer collection inside the loop.
   Bundle<T> enter(Bundle<SqlTime>& outer);
@@ -188,7 +188,7 @@ timely::Stream<SqlTime, differential::RowUpdates<SqlTime>> Renderer<SqlTime>::ch
 template <>
 Bundle<SqlTime> Renderer<SqlTime>::failed_if_any(
     const timely::Stream<SqlTime, differential::RowUpdates<SqlTime>>& excess, Bundle<SqlTime>& body,
-    const ColumnTypes& types);
+    std::uint64_t limit);
 
 /// An operator with one input and two outputs. `factory(Setup&)` makes an object with
 /// `step(input, output1, output2)`.

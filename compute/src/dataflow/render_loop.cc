@@ -185,13 +185,16 @@ timely::Stream<SqlTime, differential::RowUpdates<SqlTime>> Renderer<SqlTime>::ch
 template <>
 Bundle<SqlTime> Renderer<SqlTime>::failed_if_any(
     const timely::Stream<SqlTime, differential::RowUpdates<SqlTime>>& excess, Bundle<SqlTime>& body,
-    const ColumnTypes& types) {
+    std::uint64_t limit) {
   using Updates = differential::RowUpdates<SqlTime>;
   using Batches = RowBatches<SqlTime>;
+  const ColumnTypes& types = body.types;
   const ArrangedRows<SqlTime> any = differential::reduce_core<differential::RowTrace<SqlTime>>(
       arrange_updates(excess, "excess"), "excess", PresenceLogic{}, options_.block_bytes);
   const std::string error = expr::encode_error_row(
-      expr::ErrorRow::unknown(types.size(), sql_error("54000", "recursion limit was reached")), types);
+      expr::ErrorRow::unknown(
+          types.size(), sql_error("54000", "recursion has not ended after " + std::to_string(limit) + " iterations")),
+      types);
   const auto failed = convert<ErrorUpdates<SqlTime>>(any.stream(), "LimitError", [error](Batches list) {
     ErrorUpdates<SqlTime> errors;
     for (const auto& batch : list.batches) {
@@ -243,8 +246,14 @@ Bundle<SqlTime> Renderer<SqlTime>::failed_if_any(
 }
 
 template <>
-Bundle<SqlTime> Renderer<SqlTime>::let_rec(const Lir::LetRec& node, const ColumnTypes& types) {
-  FRESHET_ASSERT(!node.limit || *node.limit > 0);
+Bundle<SqlTime> Renderer<SqlTime>::let_rec(const Lir::LetRec& node, const ColumnTypes&) {
+  if (node.limit == 0 && node.return_at_limit) {
+    for (std::size_t i = 0; i < node.ids.size(); ++i) {
+      locals_.insert_or_assign(node.ids[i],
+                               Bundle<SqlTime>{.types = node.values[i]->types, .oks = no_rows(), .errs = no_errors()});
+    }
+    return render(node.body);
+  }
   LoopParts parts;
   std::optional<timely::Stream<SqlTime, differential::RowUpdates<SqlTime>>> excess;
   scope_.template iterative<std::uint64_t>("LetRec", [&](timely::Scope<LoopTime>& scope) {
@@ -258,7 +267,7 @@ Bundle<SqlTime> Renderer<SqlTime>::let_rec(const Lir::LetRec& node, const Column
     }
   });
   Bundle<SqlTime> body = render(node.body);
-  return excess ? failed_if_any(*excess, body, types) : body;
+  return excess ? failed_if_any(*excess, body, *node.limit) : body;
 }
 
 }  // namespace freshet::compute

@@ -129,7 +129,10 @@ void NaiveCore::open_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& 
         if (!writer) return fail_sink(*f, id, writer.error());
         const SqlTime durable = (*writer)->durable_upper();
         f->sinks.at(id).writer = std::move(*writer);
-        if (durable == 0) return start_view(*f, id, {});
+        // Before its first append a collection's since is its upper.
+        const Result<storage_api::Frontiers> frontiers = options_.storage.frontiers(id);
+        if (!frontiers) return fail_sink(*f, id, frontiers.error());
+        if (durable <= frontiers->since) return start_view(*f, id, {});
         serial_.when_ready(options_.storage.open_reader(id, durable - 1),
                            [this, weak, id, durable](auto reader) {
                              const auto again = weak.lock();
