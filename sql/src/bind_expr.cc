@@ -248,11 +248,14 @@ Error Binder::no_such_column(const std::vector<std::string>& parts, const ExprCo
     }
     const std::string table = dotted.substr(0, dotted.size() - parts.back().size() - 1);
     if (!known) {
-      Error error = error_at(sqlstate::kUndefinedTable,
+      const bool joined = hidden != nullptr && hidden->outer_join;
+      Error error = error_at(joined ? sqlstate::kInvalidColumnReference : sqlstate::kUndefinedTable,
                              hidden != nullptr ? "invalid reference to FROM-clause entry for table \"" + table + "\""
                                                : "missing FROM-clause entry for table \"" + table + "\"",
                              location);
-      if (hidden != nullptr) {
+      if (joined) {
+        error.detail = "The combining JOIN type must be INNER or LEFT for a LATERAL reference.";
+      } else if (hidden != nullptr) {
         error.detail = "There is an entry for table \"" + table +
                        "\", but it cannot be referenced from this part of the query.";
         error.hint = "To reference that table, you must mark this subquery with LATERAL.";

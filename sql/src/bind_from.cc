@@ -107,6 +107,12 @@ Result<BoundFrom> Binder::range_var(const PgQuery__RangeVar& range) {
   if (!qualified) {
     for (auto cte = ctes_.rbegin(); cte != ctes_.rend(); ++cte) {
       if (cte->name != name) continue;
+      if (cte->forbidden) {
+        return fail(error_at(sqlstate::kInvalidRecursion,
+                             "recursive query \"" + name +
+                                 "\" does not have the form non-recursive-term UNION [ALL] recursive-term",
+                             range.location));
+      }
       ++cte->references;
       BoundFrom from;
       from.relation = hir::get_local(cte->id, cte->types);
@@ -156,7 +162,7 @@ Result<BoundFrom> Binder::range_subselect(const PgQuery__RangeSubselect& range, 
     for (const Chain* link = chain; link != base; link = link->outer) links.push_back(link);
     chain = base;
     for (auto link = links.rbegin(); link != links.rend(); ++link) {
-      hidden.push_back({.scope = (*link)->scope, .outer = chain, .visible = false});
+      hidden.push_back({.scope = (*link)->scope, .outer = chain, .visible = false, .outer_join = (*link)->outer_join});
       chain = &hidden.back();
     }
   }
@@ -282,7 +288,8 @@ Result<BoundFrom> Binder::join_expr(const PgQuery__JoinExpr& join, const Chain* 
   if (join.jointype == PG_QUERY__JOIN_TYPE__JOIN_FULL) kind = HirJoinKind::kFull;
   const bool right_join = join.jointype == PG_QUERY__JOIN_TYPE__JOIN_RIGHT;
   // RIGHT and FULL joins keep rows of the right side that have no left row to refer to.
-  const Chain link{.scope = &left.scope, .outer = chain, .visible = !right_join && kind != HirJoinKind::kFull};
+  const bool keeps_right = right_join || kind == HirJoinKind::kFull;
+  const Chain link{.scope = &left.scope, .outer = chain, .visible = !keeps_right, .outer_join = keeps_right};
   BoundFrom right = FRESHET_TRY(from_item(join.rarg, is_lateral ? &link : chain, base));
   bool swapped_lateral = is_lateral;
   if (is_lateral && !link.visible) {

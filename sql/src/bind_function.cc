@@ -44,7 +44,56 @@ bool is_window_only(std::string_view name) {
   return false;
 }
 
+/// SQL's pattern of SIMILAR TO as a regular expression: % and _ are .* and ., the rest of its signs are those of
+/// regular expressions; `escape` (0: none) takes a sign its meaning.
+std::string similar_to_regex(std::string_view pattern, char escape) {
+  std::string regex = "^(?:";
+  bool in_brackets = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (escape != '\0' && c == escape && i + 1 < pattern.size()) {
+      const char next = pattern[++i];
+      const bool word = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9') ||
+                        (static_cast<unsigned char>(next) & 0x80) != 0;
+      if (!word) regex += '\\';
+      regex += next;
+    } else if (in_brackets) {
+      if (c == '\\') regex += '\\';
+      regex += c;
+      in_brackets = c != ']';
+    } else if (c == '%') {
+      regex += ".*";
+    } else if (c == '_') {
+      regex += '.';
+    } else if (c == '(') {
+      regex += "(?:";
+    } else {
+      if (c == '\\' || c == '.' || c == '^' || c == '$') regex += '\\';
+      regex += c;
+      in_brackets = c == '[';
+    }
+  }
+  return regex + ")$";
+}
+
 }  // namespace
+
+// The pattern must be known now.
+Result<HirScalarPtr> Binder::similar_pattern(const std::vector<HirScalarPtr>& arguments, int location) {
+  std::string texts[2] = {"", "\\"};
+  for (std::size_t i = 0; i < arguments.size() && i < 2; ++i) {
+    const HirScalarPtr text = FRESHET_TRY(typing_.coerce(arguments[i], TypeKind::kText, CastContext::kImplicit));
+    if (text->kind != HirScalar::Kind::kLiteral) return fail(unsupported("SIMILAR TO an expression is", location));
+    if (text->value.is_null()) return hir::null(TypeKind::kText);
+    texts[i] = text->value.get<std::string>();
+  }
+  if (texts[1].size() > 1) {
+    Error error = error_at(sqlstate::kInvalidEscapeSequence, "invalid escape string", location);
+    error.hint = "Escape string must be empty or one character.";
+    return fail(std::move(error));
+  }
+  return hir::text(similar_to_regex(texts[0], texts[1].empty() ? '\0' : texts[1][0]));
+}
 
 HirScalarPtr Binder::session_function(std::string_view name, const std::vector<HirScalarPtr>& arguments) {
   if (name == "current_schemas" && arguments.size() == 1 && arguments[0]->kind == HirScalar::Kind::kLiteral &&
@@ -73,9 +122,11 @@ Result<HirScalarPtr> Binder::func_call(const PgQuery__FuncCall& call, const Expr
   const std::vector<std::string> names = name_list(nodes(call.n_funcname, call.funcname));
   const std::string& name = names.back();
   if (names.size() > 1 && std::ranges::find(kSystemSchemas, names[names.size() - 2]) == std::end(kSystemSchemas)) {
-    std::string dotted;
-    for (const std::string& part : names) dotted += (dotted.empty() ? "" : ".") + part;
-    return fail(error_at(sqlstate::kUndefinedFunction, "function " + dotted + " does not exist", call.location));
+    const std::string& schema = names[names.size() - 2];
+    if (!catalog_.has_schema(settings_.database, schema)) {
+      return fail(error_at(sqlstate::kInvalidSchemaName, "schema \"" + schema + "\" does not exist", call.location));
+    }
+    return fail(error_at(sqlstate::kUndefinedFunction, "function " + schema + "." + name + " does not exist", call.location));
   }
   if (call.over != nullptr || is_window_only(name)) return fail(unsupported("window functions are", call.location));
   if (call.agg_within_group) return fail(unsupported("WITHIN GROUP is", call.location));
@@ -89,6 +140,7 @@ Result<HirScalarPtr> Binder::func_call(const PgQuery__FuncCall& call, const Expr
                          call.location));
   }
   std::vector<HirScalarPtr> arguments = FRESHET_TRY(expressions(nodes(call.n_args, call.args), context));
+  if (name == "similar_to_escape" && expr::functions_named(name).empty()) return similar_pattern(arguments, call.location);
   if (HirScalarPtr value = session_function(name, arguments)) return hir::at(value, call.location);
   if (HirScalarPtr value = FRESHET_TRY(catalog_function(name, arguments, call.location))) {
     return hir::at(value, call.location);

@@ -139,8 +139,8 @@ Result<HirScalarPtr> Binder::in_list(const PgQuery__AExpr& expr, const ExprConte
       bool exact = true;
       for (HirScalarPtr& value : values) {
         HirScalarPtr typed = FRESHET_TRY(typing_.coerce(value, common->without_typmod(), CastContext::kImplicit));
+        typed = FRESHET_TRY(fold(typed));
         if (typed->kind != HirScalar::Kind::kLiteral) {
-          // A number of another type than the rest: fold through its text, which is exact for integers.
           exact = false;
           break;
         }

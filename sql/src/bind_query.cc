@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/eval.h>
 
 #include "bind_with.h"
 #include "binder.h"
@@ -55,15 +56,36 @@ Result<void> Binder::limit_clause(const PgQuery__SelectStmt& select, const Chain
   const Scope nothing;
   const Chain link{.scope = &nothing, .outer = outer};
   if (select.limit_count != nullptr) {
-    const ExprContext context{.chain = &link, .clause = "LIMIT"};
-    query.limit = FRESHET_TRY(typing_.coerce_to_int8(expression(select.limit_count, context), "LIMIT"));
+    query.limit = FRESHET_TRY(row_count(select.limit_count, link, "LIMIT"));
     if (query.limit->kind == HirScalar::Kind::kLiteral && query.limit->value.is_null()) query.limit = nullptr;  // ALL
   }
-  if (select.limit_offset != nullptr) {
-    const ExprContext context{.chain = &link, .clause = "OFFSET"};
-    query.offset = FRESHET_TRY(typing_.coerce_to_int8(expression(select.limit_offset, context), "OFFSET"));
-  }
+  if (select.limit_offset != nullptr) query.offset = FRESHET_TRY(row_count(select.limit_offset, link, "OFFSET"));
   return {};
+}
+
+// An int8; reckoned here if it is a constant.
+Result<HirScalarPtr> Binder::row_count(const PgQuery__Node* node, const Chain& link, std::string_view clause) {
+  const ExprContext context{.chain = &link, .clause = clause};
+  Result<HirScalarPtr> bound = expression(node, context);
+  if (!bound && bound.error().sqlstate == sqlstate::kUndefinedColumn) {
+    return fail(error_at(sqlstate::kInvalidColumnReference, "argument of " + std::string(clause) +
+                                                                " must not contain variables",
+                         bound.error().position - 1));
+  }
+  const HirScalarPtr count = FRESHET_TRY(typing_.coerce_to_int8(std::move(bound), clause));
+  if (hir::has_subquery(*count)) return fail(unsupported("a subquery in " + std::string(clause) + " is", count->location));
+  return fold(count);
+}
+
+Result<HirScalarPtr> Binder::fold(const HirScalarPtr& scalar) {
+  bool constant = true;
+  hir::visit(*scalar, 0, [&](const HirScalar& part, std::size_t) {
+    constant = constant && (part.kind == HirScalar::Kind::kLiteral || part.kind == HirScalar::Kind::kCall);
+  });
+  if (!constant || scalar->kind == HirScalar::Kind::kLiteral) return scalar;
+  const expr::Scalar lowered = FRESHET_TRY(lower_scalar(scalar));
+  repr::Datum value = FRESHET_TRY(expr::evaluate_row(lowered, {}, {}));
+  return hir::at(hir::literal(std::move(value), scalar->type.type), scalar->location);
 }
 
 Result<HirRelationPtr> Binder::finished(const BoundQuery& query) {

@@ -188,6 +188,11 @@ Result<HirScalarPtr> Binder::group_key(const PgQuery__Node* node, SelectWork& wo
 
 Result<void> Binder::group_keys(const PgQuery__SelectStmt& select, SelectWork& work) {
   for (const PgQuery__Node* node : nodes(select.n_group_clause, select.group_clause)) {
+    work.grouped = true;
+    if (node->node_case == PG_QUERY__NODE__NODE_GROUPING_SET &&
+        node->grouping_set->kind == PG_QUERY__GROUPING_SET_KIND__GROUPING_SET_EMPTY) {
+      continue;
+    }
     HirScalarPtr key = FRESHET_TRY(group_key(node, work));
     bool aggregate = false;
     hir::visit(*key, 0, [&](const HirScalar& part, std::size_t) {
@@ -198,7 +203,6 @@ Result<void> Binder::group_keys(const PgQuery__SelectStmt& select, SelectWork& w
     }
     const bool known = std::ranges::any_of(work.keys, [&](const HirScalarPtr& k) { return hir::equal(*k, *key); });
     if (!known) work.keys.push_back(std::move(key));
-    work.grouped = true;
   }
   return {};
 }

@@ -96,13 +96,20 @@ Result<void> Binder::recursive_cte(const PgQuery__CommonTableExpr& cte, const Ch
   if (cte.ctequery->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) return plain_cte(cte, outer, bindings);
   const PgQuery__SelectStmt& select = *cte.ctequery->select_stmt;
   const bool is_union = select.op == PG_QUERY__SET_OPERATION__SETOP_UNION && select.with_clause == nullptr;
-  if (!is_union) return plain_cte(cte, outer, bindings);
   const std::size_t before = ctes_.size();
-  BoundQuery base = FRESHET_TRY(query(*select.larg, outer));
+  ctes_.push_back({.name = name, .forbidden = true});
+  if (!is_union) {
+    Result<void> bound = plain_cte(cte, outer, bindings);
+    ctes_.erase(ctes_.begin() + static_cast<std::ptrdiff_t>(before));
+    return bound;
+  }
+  Result<BoundQuery> first = query(*select.larg, outer);
+  ctes_.resize(before);
+  BoundQuery base = FRESHET_TRY(std::move(first));
   HirRelationPtr start = FRESHET_TRY(finished(base));
   const std::vector<std::string> names = FRESHET_TRY(cte_columns(cte, base.names));
   const std::uint64_t id = next_local_++;
-  ctes_.push_back({.name = name, .id = id, .columns = names, .types = all_nullable(start->columns), .recursive = true});
+  ctes_.push_back({.name = name, .id = id, .columns = names, .types = all_nullable(start->columns)});
   BoundQuery step = FRESHET_TRY(query(*select.rarg, outer, {.keep_unknown = true}));
   const std::size_t references = ctes_[before].references;
   ctes_.resize(before);

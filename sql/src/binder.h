@@ -45,6 +45,7 @@ struct Chain {
   const Scope* scope = nullptr;
   const Chain* outer = nullptr;
   bool visible = true;  ///< False: counts as a level, but its columns may not be named here.
+  bool outer_join = false;  ///< Why: the join is RIGHT or FULL.
 };
 
 struct SetReturningCall {
@@ -137,7 +138,7 @@ class Binder {
     std::uint64_t id = 0;
     std::vector<std::string> columns{};
     std::vector<repr::ColumnType> types{};
-    bool recursive = false;     ///< WITH RECURSIVE, inside its own recursive term.
+    bool forbidden = false;     ///< WITH RECURSIVE, where the query may not name itself.
     std::size_t references = 0;
   };
 
@@ -161,6 +162,9 @@ class Binder {
   Result<BoundQuery> combine(const PgQuery__SelectStmt& select, std::vector<BoundQuery> operands);
   Result<void> order_by_output(const PgQuery__SelectStmt& select, BoundQuery& query);
   Result<void> limit_clause(const PgQuery__SelectStmt& select, const Chain* outer, BoundQuery& query);
+  Result<HirScalarPtr> row_count(const PgQuery__Node* node, const Chain& link, std::string_view clause);
+  /// A call over literals becomes its value.
+  Result<HirScalarPtr> fold(const HirScalarPtr& scalar);
   struct WithBindings;
   Result<WithBindings> with_clause(const PgQuery__WithClause& with, const Chain* outer);
   Result<void> plain_cte(const PgQuery__CommonTableExpr& cte, const Chain* outer, WithBindings& bindings);
@@ -232,6 +236,7 @@ class Binder {
                                      std::vector<HirScalarPtr> arguments, const ExprContext& context);
   Result<std::pair<const expr::TableFunctionSpec*, std::vector<HirScalarPtr>>> table_function(
       std::string_view name, std::vector<HirScalarPtr> arguments, int location);
+  Result<HirScalarPtr> similar_pattern(const std::vector<HirScalarPtr>& arguments, int location);
   HirScalarPtr session_function(std::string_view name, const std::vector<HirScalarPtr>& arguments);
   /// Null if `name` is none of them.
   Result<HirScalarPtr> catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments, int location);

@@ -165,9 +165,62 @@ Result<Relation> Lowering::inner_join(const HirRelationPtr& r, std::vector<HirSc
   return filter_all(std::move(joined), rest, env);
 }
 
+namespace {
+
+/// A left join whose ON has subqueries over one side alone: those of the right side filter it, those of
+/// the left become a column of it. nullopt for other forms.
+std::optional<HirRelationPtr> move_subqueries(const HirRelation& r, const std::vector<HirScalarPtr>& predicates) {
+  if (r.join_kind != HirJoinKind::kLeft) return std::nullopt;
+  const std::size_t left_arity = r.inputs[0]->arity();
+  std::vector<HirScalarPtr> of_left;
+  std::vector<HirScalarPtr> of_right;
+  std::vector<HirScalarPtr> plain;
+  for (const HirScalarPtr& predicate : predicates) {
+    if (!hir::has_subquery(*predicate)) {
+      plain.push_back(predicate);
+      continue;
+    }
+    bool left = false;
+    bool right = false;
+    hir::visit(*predicate, 0, [&](const HirScalar& node, std::size_t depth) {
+      if (node.kind != HirScalar::Kind::kColumn || node.level != depth) return;
+      (node.index < left_arity ? left : right) = true;
+    });
+    if (left && right) return std::nullopt;
+    (left ? of_left : of_right).push_back(predicate);
+  }
+  const auto moved = [&](const HirScalarPtr& s, std::size_t from, std::ptrdiff_t by) {
+    return hir::rewrite(s, 0, [&](const HirScalarPtr& node, std::size_t depth) -> HirScalarPtr {
+      if (node->kind != HirScalar::Kind::kColumn || node->level != depth || node->index < from) return nullptr;
+      return hir::column(depth, static_cast<std::size_t>(static_cast<std::ptrdiff_t>(node->index) + by), node->type);
+    });
+  };
+  for (HirScalarPtr& s : of_right) s = moved(s, left_arity, -static_cast<std::ptrdiff_t>(left_arity));
+  const HirRelationPtr right = hir::filter(r.inputs[1], of_right);
+  const HirRelationPtr left = hir::map(r.inputs[0], of_left);
+  for (HirScalarPtr& s : plain) s = moved(s, left_arity, static_cast<std::ptrdiff_t>(of_left.size()));
+  for (std::size_t i = 0; i < of_left.size(); ++i) {
+    plain.push_back(hir::column(0, left_arity + i, of_left[i]->type));
+  }
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < left->arity() + right->arity(); ++i) {
+    if (i < left_arity || i >= left->arity()) columns.push_back(i);
+  }
+  return hir::project(hir::join(HirJoinKind::kLeft, left, right, std::move(plain), false), std::move(columns));
+}
+
+}  // namespace
+
 Result<Relation> Lowering::outer_join(const HirRelation& r, const Environment& env) {
   const std::size_t p = env.arity();
   const bool full = r.join_kind == HirJoinKind::kFull;
+  const std::vector<HirScalarPtr> predicates = split_conjuncts(r.scalars);
+  const bool subqueries = std::ranges::any_of(predicates, [](const auto& s) { return hir::has_subquery(*s); });
+  if (subqueries) {
+    auto moved = move_subqueries(r, predicates);
+    if (!moved) return fail(sqlstate::kFeatureNotSupported, "this subquery in ON of an outer join is not supported");
+    return node(*moved, env);
+  }
   const Relation left = FRESHET_TRY(relation(r.inputs[0], env));
   // Of an independent right side a left join needs no copy per outer row.
   const bool with_env = env.rows && (full || is_correlated(*r.inputs[1]));
@@ -180,10 +233,7 @@ Result<Relation> Lowering::outer_join(const HirRelation& r, const Environment& e
     const std::vector<std::size_t> keys = iota(0, p);
     on = null_safe_keys(left, keys, right, keys);
   }
-  for (const HirScalarPtr& predicate : split_conjuncts(r.scalars)) {
-    if (hir::has_subquery(*predicate)) {
-      return fail(sqlstate::kFeatureNotSupported, "a subquery in ON of an outer join is not supported");
-    }
+  for (const HirScalarPtr& predicate : predicates) {
     const Scalar lowered = FRESHET_TRY(scalar(*predicate, env, p));
     on.push_back(lowered.with_columns(columns));
   }

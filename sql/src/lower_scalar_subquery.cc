@@ -41,9 +41,8 @@ Scalar too_many_rows(const repr::SqlType& type) {
                          type);
 }
 
-/// For each key (the first `keys` columns) of `rows` that has more than one row: the key and, in place of
-/// a value, the error.
-Relation duplicates(const Relation& rows, std::size_t keys, const repr::SqlType& type) {
+/// Each key (the first `keys` columns) of `rows` that has more than one row.
+Relation duplicates(const Relation& rows, std::size_t keys) {
   const expr::AggregateSpec* count = expr::aggregate_by_signature("count(*)");
   FRESHET_ASSERT(count != nullptr);
   std::vector<Scalar> key;
@@ -52,10 +51,11 @@ Relation duplicates(const Relation& rows, std::size_t keys, const repr::SqlType&
   const Scalar many = Scalar::call(expr::function_by_signature(">(int8,int8)"),
                                    {Scalar::column(keys, counted.type().columns[keys]),
                                     Scalar::literal(repr::Datum(std::int64_t{1}), repr::TypeKind::kInt8)});
-  std::vector<std::size_t> columns = iota(0, keys);
-  columns.push_back(keys + 1);
-  return counted.filter({many}).map({too_many_rows(type)}).project(std::move(columns));
+  return counted.filter({many}).project(iota(0, keys));
 }
+
+/// Each key with the error in place of a value.
+Relation refused(const Relation& keys, const repr::SqlType& type) { return keys.map({too_many_rows(type)}); }
 
 }  // namespace
 
@@ -174,8 +174,9 @@ Result<void> Lowering::scalar_independent(const HirRelationPtr& query, Relation&
   Result<Relation> extended = shared(input, [&](const Relation& rows) {
     return shared(lowered, [&](const Relation& values) -> Result<Relation> {
       // The error is raised only if there is a row to raise it for.
-      const Relation many = Relation::match(MatchKind::kSemi, duplicates(values, 0, values.type().columns[0].type),
-                                            rows.project({}).distinct(), {});
+      const Relation many = refused(
+          Relation::match(MatchKind::kSemi, duplicates(values, 0), rows.project({}).distinct(), {}),
+          values.type().columns[0].type);
       return Relation::match(MatchKind::kLeft, rows, Relation::union_all({values, many}), {});
     });
   });
@@ -216,13 +217,12 @@ Result<bool> Lowering::scalar_by_keys(const HirRelationPtr& query, Relation& inp
       for (const HirScalarPtr& test : tests) on.push_back(FRESHET_TRY(scalar(*test, row, rows.arity())));
       // Duplicates count only for keys that some row asks for: a semi join the other way round.
       std::vector<std::size_t> swapped;
-      const std::size_t width = values.arity();
-      for (std::size_t i = 0; i < rows.arity(); ++i) swapped.push_back(width + i);
-      for (std::size_t i = 0; i < width; ++i) swapped.push_back(i);
+      for (std::size_t i = 0; i < rows.arity(); ++i) swapped.push_back(keys + i);
+      for (std::size_t i = 0; i < values.arity(); ++i) swapped.push_back(i);
       std::vector<Scalar> asked;
       for (const Scalar& conjunct : on) asked.push_back(conjunct.with_columns(swapped));
-      const Relation many = Relation::match(
-          MatchKind::kSemi, duplicates(values, keys, values.type().columns[keys].type), rows, std::move(asked));
+      const Relation many = refused(Relation::match(MatchKind::kSemi, duplicates(values, keys), rows, std::move(asked)),
+                                    values.type().columns[keys].type);
       return Relation::match(MatchKind::kLeft, rows, Relation::union_all({values, many}), std::move(on));
     });
   });
@@ -249,7 +249,8 @@ Result<void> Lowering::scalar_general(const HirRelationPtr& query, Relation& inp
                                null_safe_keys(rows, inner.columns, lowered, key_columns));
       }
       return shared(lowered, [&](const Relation& values) -> Result<Relation> {
-        const Relation many = duplicates(values, keys.arity(), values.type().columns[keys.arity()].type);
+        const Relation many =
+            refused(duplicates(values, keys.arity()), values.type().columns[keys.arity()].type);
         const Relation all = Relation::union_all({values, many});
         return Relation::match(MatchKind::kLeft, rows, all, null_safe_keys(rows, inner.columns, all, key_columns));
       });

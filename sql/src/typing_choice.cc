@@ -79,15 +79,16 @@ void keep_best(std::vector<Candidate>& candidates, const std::function<std::size
 // The category that unknown arguments at `position` are taken to have.
 std::optional<char> unknown_category(const std::vector<Candidate>& candidates, std::size_t position) {
   std::optional<char> found;
+  bool conflict = false;
   for (const Candidate& candidate : candidates) {
     const ArgumentType& parameter = candidate.arguments[position];
     if (parameter.kind != AKind::kConcrete) continue;
     const char own = category(parameter.type);
     if (own == kStringCategory) return own;
-    if (found && *found != own) return std::nullopt;
+    conflict = conflict || (found && *found != own);
     found = own;
   }
-  return found;
+  return conflict ? std::nullopt : found;
 }
 
 // Unknown arguments: prefer strings, else the category all candidates share, and its preferred type.
@@ -103,8 +104,8 @@ bool narrow_unknowns(std::vector<Candidate>& candidates, std::span<const SqlType
     });
     std::erase_if(kept, [&](const Candidate& candidate) {
       const ArgumentType& parameter = candidate.arguments[i];
-      if (parameter.kind != AKind::kConcrete) return false;
-      if (category(parameter.type) != *chosen) return true;
+      // A polymorphic parameter has the category of pseudo-types.
+      if (parameter.kind != AKind::kConcrete || category(parameter.type) != *chosen) return true;
       return has_preferred && !preferred(parameter.type);
     });
   }
