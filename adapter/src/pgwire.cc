@@ -51,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     reading_ = true;
     transport_->read().on_ready(*queue_, [self = shared_from_this()](Result<std::string> bytes) {
       self->reading_ = false;
+      if (self->closed_) return;
       if (!bytes || bytes->empty()) return self->client_left();
       if (self->inbox_start_ > 0) {
         self->inbox_.erase(0, std::exchange(self->inbox_start_, 0));
@@ -70,13 +71,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (!busy_) close();
   }
 
+  // The read that is still outstanding answers on the session's queue, so the session stays until the connection
+  // itself goes, with the last continuation that holds it.
   void close() {
     if (std::exchange(closed_, true)) return;
     copy_.reset();
     transport_->close();
-    // The session's queue must not die under the task that runs on it.
-    own_queue_.post([self = shared_from_this()] { self->session_.reset(); });
-    queue_ = &own_queue_;
   }
 
   [[nodiscard]] std::string_view pending() const { return std::string_view(inbox_).substr(inbox_start_); }
@@ -629,7 +629,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Logger& log_;
   std::unique_ptr<Transport> transport_;
   PgwireOptions options_;
-  base::Strand own_queue_;
+  base::Strand own_queue_;   ///< Until there is a session.
   base::TaskQueue* queue_;
   std::unique_ptr<Session> session_;
   repr::TextOptions text_;
