@@ -132,14 +132,11 @@ class Freshet(Server):
                 raise RuntimeError(f"freshet ended with {self.process.returncode}: {self.log_tail(start)}")
             with open(self.log_path, "rb") as f:
                 f.seek(start)
-                found = re.search(rb"listening address=127\.0\.0\.1:(\d+)", f.read())
+                found = re.search(rb"listening address=127\.0\.0\.1:(\d+)(.*ready for sessions)?", f.read(), re.S)
             if found:
                 self.port = int(found.group(1))
-                try:
-                    self.connect(connect_timeout=5).close()
+                if found.group(2):
                     return self
-                except psycopg2.OperationalError:
-                    pass
             time.sleep(0.02)
         raise RuntimeError(f"freshet did not start within {wait} s: {self.log_tail(start)}")
 
