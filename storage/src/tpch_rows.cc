@@ -56,10 +56,10 @@ constexpr Nation kNations[] = {
     {"UNITED STATES", 1}};
 constexpr std::string_view kRegions[] = {"AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"};
 
-// Days since 1970-01-01 of the dates that the benchmark fixes.
-constexpr std::int32_t kStartDate = 8035;    // 1992-01-01
-constexpr std::int32_t kCurrentDate = 9298;  // 1995-06-17
-constexpr std::int32_t kEndDate = 10591;     // 1998-12-31
+// Days since 2000-01-01 of the dates that the benchmark fixes.
+constexpr std::int32_t kStartDate = -2922;    // 1992-01-01
+constexpr std::int32_t kCurrentDate = -1659;  // 1995-06-17
+constexpr std::int32_t kEndDate = -366;       // 1998-12-31
 
 Numeric cents(std::int64_t value) { return Numeric::from_parts(value, 2); }
 

@@ -67,7 +67,11 @@ TEST_CASE("tpch: tables have the sizes, keys and references of the benchmark", "
         const auto supplier = (*row)[descs[i].first == "lineitem" ? 2 : 1].get<std::int64_t>();
         CHECK((supplier >= 1 && supplier <= 100));
       }
-      if (descs[i].first == "orders") CHECK((*row)[1].get<std::int64_t>() % 3 != 0);
+      if (descs[i].first == "orders") {
+        CHECK((*row)[1].get<std::int64_t>() % 3 != 0);
+        const std::string date = repr::to_text((*row)[4], repr::TypeKind::kDate);
+        CHECK((date >= "1992-01-01" && date <= "1998-08-02"));
+      }
     }
   }
   CHECK(outputs[5].size() > 4 * outputs[4].size() * 9 / 10);
