@@ -223,7 +223,7 @@ bool append_integer(std::string_view text, repr::ColumnBuilder& out) {
   Int value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return false;
-  out.append(repr::Datum(value), repr::SqlType());
+  out.values<std::vector<Int>>().push_back(value);
   return true;
 }
 }  // namespace
