@@ -53,14 +53,13 @@ def writers_of(seed):
 
 
 def create_schema(freshet, writers):
-    with freshet.connect() as connection, connection.cursor() as cursor:
-        for kind in dict.fromkeys(type(writer) for writer in writers):
-            for statement in filter(None, kind.schema.split(";")):
-                cursor.execute(statement)
-        for i, (name, query) in enumerate(VIEWS.items()):
-            cursor.execute(f"CREATE {'VIEW' if i % 2 else 'MATERIALIZED VIEW'} {name} AS {query}")
-            if i % 2:
-                cursor.execute(f"CREATE INDEX {name}_idx ON {name} ({'total' if name == 'v_accounts' else 'writer'})")
+    for kind in dict.fromkeys(type(writer) for writer in writers):
+        for statement in filter(None, kind.schema.split(";")):
+            freshet.run(statement)
+    for i, (name, query) in enumerate(VIEWS.items()):
+        freshet.run(f"CREATE {'VIEW' if i % 2 else 'MATERIALIZED VIEW'} {name} AS {query}")
+        if i % 2:
+            freshet.run(f"CREATE INDEX {name}_idx ON {name} ({'total' if name == 'v_accounts' else 'writer'})")
 
 
 def verify(out, freshet, writers):

@@ -65,9 +65,8 @@ QUERIES = {
 
 
 def create_tables(postgres, tables=TABLES):
-    with postgres.connect() as connection, connection.cursor() as cursor:
-        for table in tables:
-            cursor.execute(f"DROP TABLE IF EXISTS {table} CASCADE; CREATE UNLOGGED TABLE {table} ({TABLES[table]})")
+    for table in tables:
+        postgres.run(f"DROP TABLE IF EXISTS {table} CASCADE; CREATE UNLOGGED TABLE {table} ({TABLES[table]})")
 
 
 def copy_table(source, target, table, as_of=None):
