@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `SimWorld`: the whole system on one thread, from a seed: SQL in, kill, restart, SQL in.
+///
+/// Storage, persist, compute (the naive engine), adapter and sessions run as they are; clock, tasks, Blob and
+/// Consensus are simulated. A killed server is dropped with everything that was under way; Blob and Consensus
+/// stay.
+///
+///     SimWorld world(seed);
+///     world.start();
+///     world.sql("INSERT INTO t VALUES (1)");   // rows as text, or the error
+///     world.kill(); world.start();
+#pragma once
+
+#include <memory>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <freshet/adapter/adapter.h>
+#include <freshet/compute/naive_compute.h>
+#include <freshet/persist/client.h>
+#include <freshet/storage/storage.h>
+#include <testing/sim_scheduler.h>
+
+namespace testing {
+
+using TextRows = std::vector<std::vector<std::string>>;
+
+/// One run of the server; everything in it dies together.
+struct SimServer {
+  SimScheduler::Process* process = nullptr;
+  freshet::base::Metrics metrics{};
+  std::unique_ptr<freshet::persist::PersistClient> client{};
+  std::unique_ptr<freshet::storage_api::Storage> storage{};
+  std::unique_ptr<freshet::compute_api::Compute> compute{};
+  std::unique_ptr<freshet::adapter::Adapter> adapter{};
+};
+
+class SimWorld {
+ public:
+  explicit SimWorld(std::uint64_t seed)
+      : sim_(seed), blob_(freshet::persist::make_memory_blob()),
+        consensus_(freshet::persist::make_memory_consensus()) {}
+  ~SimWorld() { kill(); }
+
+  SimScheduler& sim() { return sim_; }
+
+  freshet::Result<void> start() {
+    server_ = std::make_unique<SimServer>();
+    SimServer& s = *server_;
+    s.process = &sim_.new_process();
+    s.client = std::make_unique<freshet::persist::PersistClient>(
+        freshet::persist::Environment{*s.process, *blob_, *consensus_, *log_, s.metrics},
+        freshet::persist::ClientOptions{.seed = sim_.random().next()});
+    s.storage = FRESHET_TRY(sim_.wait(freshet::storage::make_durable_storage({*s.process, *log_}, *s.client)));
+    s.compute = freshet::compute::make_naive_compute({*s.process, *s.storage, *log_});
+    s.adapter = FRESHET_TRY(sim_.wait(freshet::adapter::Adapter::start(
+        {*s.process, *s.storage, *s.compute, *log_, s.metrics}, {.seed = sim_.random().next()})));
+    session_ = FRESHET_TRY(s.adapter->new_session({}));
+    return {};
+  }
+
+  /// At once: nothing that was under way is finished or told.
+  void kill() {
+    if (server_ == nullptr) return;
+    server_->process->kill();
+    session_.reset();
+    server_.reset();
+  }
+
+  /// Runs one statement on the world's session to its end.
+  freshet::Result<TextRows> sql(const std::string& text) {
+    auto statements = FRESHET_TRY(session_->parse(text));
+    TextRows rows;
+    for (std::size_t i = 0; i < statements.size(); ++i) {
+      auto outcome = FRESHET_TRY(sim_.wait(session_->run(statements[i], i + 1 == statements.size())));
+      if (auto* result = std::get_if<freshet::adapter::Rows>(&outcome)) FRESHET_TRY(drain(*result, rows));
+    }
+    FRESHET_TRY(sim_.wait(session_->sync()));
+    return rows;
+  }
+
+  /// Starts a statement and does not wait: for killing in the middle.
+  freshet::base::Future<freshet::adapter::Outcome> begin(const std::string& text) {
+    auto statements = session_->parse(text);
+    FRESHET_ASSERT(statements && statements->size() == 1, text);
+    return session_->run((*statements)[0], true);
+  }
+
+ private:
+  freshet::Result<void> drain(freshet::adapter::Rows& result, TextRows& rows) {
+    while (true) {
+      const auto batch = FRESHET_TRY(sim_.wait(result.stream->next(100)));
+      if (batch.rows == 0) return {};
+      for (std::size_t row = 0; row < batch.rows; ++row) {
+        std::vector<std::string>& text = rows.emplace_back();
+        for (std::size_t c = 0; c < batch.columns.size(); ++c) {
+          const auto& type = result.desc.type.columns[c].type;
+          const auto datum = batch.columns[c]->datum(row, type);
+          text.push_back(datum.is_null() ? "NULL" : freshet::repr::to_text(datum, type));
+        }
+      }
+    }
+  }
+
+  SimScheduler sim_;
+  std::unique_ptr<freshet::base::Logger> log_ = freshet::base::make_null_logger();
+  std::unique_ptr<freshet::persist::Blob> blob_;
+  std::unique_ptr<freshet::persist::Consensus> consensus_;
+  std::unique_ptr<SimServer> server_;
+  std::unique_ptr<freshet::adapter::Session> session_;
+};
+
+}  // namespace testing
