@@ -2,12 +2,12 @@
 // Appending and reading rows of TPC-H's shape, and the latency of a small commit, on real files.
 #include <benchmark/benchmark.h>
 
+#include <unistd.h>
 #include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <unistd.h>
 
 #include <freshet/base/random.h>
 #include <freshet/persist/client.h>
@@ -78,8 +78,9 @@ class World {
 
 /// About 125 bytes: a key in order, numbers, and words that compress as text does.
 Updates rows(std::uint64_t first, std::uint64_t count) {
-  static constexpr const char* kWords[] = {"carefully ", "final ", "deposits ", "sleep ", "blithely ",
-                                           "quickly ",   "ironic ", "requests ", "about ", "furiously "};
+  static constexpr const char* kWords[] = {"carefully ", "final ",    "deposits ", "sleep ",
+                                           "blithely ",  "quickly ",  "ironic ",   "requests ",
+                                           "about ",     "furiously "};
   Updates updates;
   updates.reserve(count, count * 128);
   for (std::uint64_t i = first; i < first + count; ++i) {
@@ -119,8 +120,8 @@ void BM_append(benchmark::State& state) {
     stored = world.group->shard(kShard)->stored_bytes;
     state.ResumeTiming();
   }
-  state.counters["rows/s"] = benchmark::Counter(
-      static_cast<double>(count * state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["rows/s"] = benchmark::Counter(static_cast<double>(count * state.iterations()),
+                                                benchmark::Counter::kIsRate);
   state.counters["stored_bytes_per_row"] = static_cast<double>(stored) / static_cast<double>(count);
 }
 BENCHMARK(BM_append)
@@ -160,8 +161,8 @@ void BM_read(benchmark::State& state) {
     }
     FRESHET_ASSERT(read == count, read, count);
   }
-  state.counters["rows/s"] = benchmark::Counter(
-      static_cast<double>(count * state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["rows/s"] = benchmark::Counter(static_cast<double>(count * state.iterations()),
+                                                benchmark::Counter::kIsRate);
 }
 BENCHMARK(BM_read)
     ->ArgNames({"rows", "compression", "merged"})

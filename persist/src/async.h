@@ -2,10 +2,11 @@
 // Coroutines over base::Future, for the long conversations with Blob and Consensus.
 //
 // A function that returns Future<T> and takes a shared_ptr to something with `queue()` first may
-// co_await futures: it runs on that queue from its first line on, holds the object while it lives, and
-// ends with `co_return` of a value, a Result or a failure. A coroutine whose wake-up is dropped (its
-// process was killed, its strand closed) is destroyed where it stands; its own future answers
-// kCancelled. Name each future before awaiting it: g++ 12 mistreats temporaries in await expressions.
+// co_await futures: it runs on that queue from its first line on, holds the object while it lives,
+// and ends with `co_return` of a value, a Result or a failure. A coroutine whose wake-up is dropped
+// (its process was killed, its strand closed) is destroyed where it stands; its own future answers
+// kCancelled. Name each future before awaiting it: g++ 12 mistreats temporaries in await
+// expressions.
 #pragma once
 
 #include <coroutine>
@@ -42,11 +43,11 @@ class FutureAwaiter {
       : future_(std::move(future)), queue_(queue) {}
   [[nodiscard]] bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> handle) {
-    std::move(future_).on_ready(
-        queue_, [this, resumer = Resumer(handle)](base::Result<T> result) mutable {
-          result_.emplace(std::move(result));
-          resumer.resume();
-        });
+    std::move(future_).on_ready(queue_,
+                                [this, resumer = Resumer(handle)](base::Result<T> result) mutable {
+                                  result_.emplace(std::move(result));
+                                  resumer.resume();
+                                });
   }
   base::Result<T> await_resume() { return std::move(*result_); }
 

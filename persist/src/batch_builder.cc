@@ -43,8 +43,8 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
     auto batch = std::make_shared<UploadedBatch>();
     batch->group = self->machine_->name();
     batch->shard = self->shard_;
-    const bool small = self->parts_.empty() &&
-                       self->buffer_.byte_size() <= self->machine_->options().inline_bytes;
+    const bool small =
+        self->parts_.empty() && self->buffer_.byte_size() <= self->machine_->options().inline_bytes;
     if (small) {
       self->buffer_.consolidate();
       if (!self->buffer_.empty()) {
@@ -120,8 +120,7 @@ class BuilderHandle final : public BatchBuilder {
 }  // namespace
 
 std::unique_ptr<BatchBuilder> make_batch_builder(std::shared_ptr<Machine> machine, ShardId shard) {
-  return std::make_unique<BuilderHandle>(
-      std::make_shared<BuilderState>(std::move(machine), shard));
+  return std::make_unique<BuilderHandle>(std::make_shared<BuilderState>(std::move(machine), shard));
 }
 
 }  // namespace freshet::persist

@@ -45,10 +45,14 @@ Diff unzigzag(std::uint64_t v) { return static_cast<Diff>((v >> 1) ^ (~(v & 1) +
 template <typename F>
 void with_width(std::uint8_t width, F f) {
   switch (width) {
-    case 1: return f(std::uint8_t{});
-    case 2: return f(std::uint16_t{});
-    case 4: return f(std::uint32_t{});
-    default: return f(std::uint64_t{});
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
   }
 }
 
@@ -86,12 +90,13 @@ Compression compress(BytesView raw, Compression wanted, Bytes& out) {
   std::size_t size = 0;
   if (wanted == Compression::kLz4) {
     out.resize(start + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(raw.size()))));
-    size = static_cast<std::size_t>(
-        LZ4_compress_default(raw.data(), out.data() + start, static_cast<int>(raw.size()),
-                             static_cast<int>(out.size() - start)));
+    size = static_cast<std::size_t>(LZ4_compress_default(raw.data(), out.data() + start,
+                                                         static_cast<int>(raw.size()),
+                                                         static_cast<int>(out.size() - start)));
   } else if (wanted == Compression::kZstd) {
     out.resize(start + ZSTD_compressBound(raw.size()));
-    size = ZSTD_compress(out.data() + start, out.size() - start, raw.data(), raw.size(), kZstdLevel);
+    size =
+        ZSTD_compress(out.data() + start, out.size() - start, raw.data(), raw.size(), kZstdLevel);
     if (ZSTD_isError(size) != 0) size = 0;
   }
   if (size == 0 || size >= raw.size()) {
@@ -169,8 +174,8 @@ Result<Updates> decode_block(BytesView bytes) {
       !known(header.diff_width) || header.compression > 2) {
     return bad("block header has impossible values");
   }
-  const std::uint64_t columns = count * header.length_width + count * header.time_width +
-                                count * header.diff_width;
+  const std::uint64_t columns =
+      count * header.length_width + count * header.time_width + count * header.diff_width;
   if (header.raw_bytes >= LZ4_MAX_INPUT_SIZE || header.raw_bytes != header.row_bytes + columns ||
       header.raw_bytes / 300 > bytes.size()) {
     return bad("block header has impossible sizes");
@@ -204,7 +209,8 @@ Result<Updates> decode_block(BytesView bytes) {
     diffs.assign(count, 1);
   } else {
     diffs.reserve(count);
-    read_column(column, header.diff_width, count, [&](auto diff) { diffs.push_back(unzigzag(diff)); });
+    read_column(column, header.diff_width, count,
+                [&](auto diff) { diffs.push_back(unzigzag(diff)); });
   }
   return Updates::adopt(std::move(raw), std::move(offsets), std::move(times), std::move(diffs));
 }

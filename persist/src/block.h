@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block: a header, then rows, row lengths, times and diffs, compressed together. Also the form of
-// a small batch inside a group's state.
+// One block: a header, then rows, row lengths, times and diffs, compressed together. Also the form
+// of a small batch inside a group's state.
 #pragma once
 
 #include <freshet/base/result.h>

@@ -76,8 +76,8 @@ class BlockCodec final : public PartCodec {
     return {out.take(), index_offset};
   }
 
-  [[nodiscard]] Result<std::vector<BlockInfo>> decode_index(BytesView bytes,
-                                                            std::uint64_t index_offset) const override {
+  [[nodiscard]] Result<std::vector<BlockInfo>> decode_index(
+      BytesView bytes, std::uint64_t index_offset) const override {
     if (bytes.size() < kTrailer || !bytes.ends_with(kEnd)) return corrupt("part has no proper end");
     const BytesView index = bytes.substr(0, bytes.size() - kTrailer);
     ByteReader trailer(bytes.substr(index.size()));
@@ -91,7 +91,8 @@ class BlockCodec final : public PartCodec {
     return blocks;
   }
 
-  [[nodiscard]] Result<Updates> decode_block(const BlockInfo& block, BytesView bytes) const override {
+  [[nodiscard]] Result<Updates> decode_block(const BlockInfo& block,
+                                             BytesView bytes) const override {
     if (bytes.size() != block.size) return corrupt("block has the wrong size");
     if (hash_bytes(bytes) != block.checksum) return corrupt("checksum of a block differs");
     Updates updates = FRESHET_TRY(persist::decode_block(bytes));

@@ -20,9 +20,10 @@ using base::Unit;
 namespace {
 
 bool is_name(const std::string& name) {
-  return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
-                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                 "0123456789_.-") == std::string::npos;
+  return !name.empty() && name.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789_.-") == std::string::npos;
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
   base::TaskQueue& queue() { return strand; }
 
   static Future<std::shared_ptr<Group>> open(std::shared_ptr<State> self, std::string name) {
-    if (!is_name(name)) co_return fail(ErrorCode::kInvalid, "bad name of a group: \"" + name + "\"");
+    if (!is_name(name))
+      co_return fail(ErrorCode::kInvalid, "bad name of a group: \"" + name + "\"");
     base::Promise<std::shared_ptr<Group>> promise;
     Future<std::shared_ptr<Group>> opened = promise.future();
     const std::shared_ptr<Machine> fresh = self->book.with([&](Book& book) {
@@ -167,6 +169,8 @@ Future<std::shared_ptr<Group>> PersistClient::open(std::string name) {
 
 Future<Unit> PersistClient::settle() { return State::settle(state_); }
 
-Future<Unit> PersistClient::erase(std::string name) { return State::erase(state_, std::move(name)); }
+Future<Unit> PersistClient::erase(std::string name) {
+  return State::erase(state_, std::move(name));
+}
 
 }  // namespace freshet::persist

@@ -68,8 +68,7 @@ class RequestSteps {
                                              " is outside [" + std::to_string(append.lower) + ", " +
                                              std::to_string(append.upper) + ")");
       }
-      step.batches.push_back(
-          make_batch(*data, draft_.new_batch_id(), append.lower, append.upper));
+      step.batches.push_back(make_batch(*data, draft_.new_batch_id(), append.lower, append.upper));
     }
     return add(std::move(step));
   }
@@ -111,8 +110,7 @@ Future<Unit> Machine::prepare(std::shared_ptr<Machine> self, Append& append) {
     if (updates.empty()) co_return Unit{};
     batch->inlined = std::make_shared<const Updates>(std::move(updates));
   } else {
-    Future<PartRef> uploading =
-        upload_part(self->new_io(), self->new_key("p"), std::move(updates));
+    Future<PartRef> uploading = upload_part(self->new_io(), self->new_key("p"), std::move(updates));
     Result<PartRef> part = co_await std::move(uploading);
     FRESHET_CO_CHECK(part);
     if (*part == nullptr) co_return Unit{};
@@ -158,7 +156,8 @@ Future<Unit> Machine::join(std::shared_ptr<Machine> self, Epoch epoch) {
   Future<Unit> refreshing = refresh(self);
   Result<Unit> refreshed = co_await std::move(refreshing);
   FRESHET_CO_CHECK(refreshed);
-  if (self->state().epoch != epoch) co_return fail(ErrorCode::kConflict, "a newer writer took over");
+  if (self->state().epoch != epoch)
+    co_return fail(ErrorCode::kConflict, "a newer writer took over");
   self->epoch_ = epoch;
   co_return Unit{};
 }
@@ -228,7 +227,8 @@ void Machine::add_upkeep(Attempt& attempt) {
   for (const auto& [shard, since] : pending.sinces) {
     const ShardState* known = attempt.draft.shard(shard);
     if (known == nullptr || since <= known->since) continue;
-    if (add(step::Since{shard, std::min(since, known->upper)})) attempt.upkeep.sinces[shard] = since;
+    if (add(step::Since{shard, std::min(since, known->upper)}))
+      attempt.upkeep.sinces[shard] = since;
   }
   for (step::Replace& replace : pending.replaces) {
     if (replace.batch != nullptr) {
@@ -280,8 +280,7 @@ void Machine::give_back(Attempt& attempt) {
 
 // After it, the requests that are waiting now have been seen by a state newer than themselves.
 Future<Unit> Machine::look_again(std::shared_ptr<Machine> self) {
-  const std::size_t waiting =
-      self->inbox_.with([](Inbox& inbox) { return inbox.requests.size(); });
+  const std::size_t waiting = self->inbox_.with([](Inbox& inbox) { return inbox.requests.size(); });
   Future<Unit> refreshing = refresh(self);
   const Result<Unit> refreshed = co_await std::move(refreshing);
   std::vector<Request> refused;
@@ -289,7 +288,8 @@ Future<Unit> Machine::look_again(std::shared_ptr<Machine> self) {
     // Only a closing client takes requests away meanwhile.
     const auto end = inbox.requests.begin() +
                      static_cast<std::ptrdiff_t>(std::min(waiting, inbox.requests.size()));
-    std::for_each(inbox.requests.begin(), end, [&](Request& r) { r.verified = refreshed.has_value(); });
+    std::for_each(inbox.requests.begin(), end,
+                  [&](Request& r) { r.verified = refreshed.has_value(); });
     if (refreshed) return;
     std::move(inbox.requests.begin(), end, std::back_inserter(refused));
     inbox.requests.erase(inbox.requests.begin(), end);
@@ -327,7 +327,8 @@ Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
       for (Request& request : attempt->accepted) request.verified = true;
       self->give_back(*attempt);
     } else {
-      for (Request& request : attempt->accepted) request.promise.resolve(Unexpected(written.error()));
+      for (Request& request : attempt->accepted)
+        request.promise.resolve(Unexpected(written.error()));
       self->give_back_upkeep(std::exchange(attempt->upkeep, {}));
       if (!self->pending_.empty()) self->arm_upkeep();
     }
@@ -388,9 +389,8 @@ void Machine::accept(Attempt& attempt, const StateVersion& version, std::size_t 
   }
   for (const std::string& key : attempt.upkeep.forgotten) collected_.erase(key);
   if (state().seqno + 1 == version.seqno) {
-    const std::vector<ShardId> shards = view_.with([&](View& view) {
-      return std::move(attempt.draft).move_into(view.state, version.mark);
-    });
+    const std::vector<ShardId> shards = view_.with(
+        [&](View& view) { return std::move(attempt.draft).move_into(view.state, version.mark); });
     changed(shards, bytes);
   } else {
     FRESHET_ASSERT(state().seqno >= version.seqno, state().seqno, version.seqno);

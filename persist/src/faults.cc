@@ -86,7 +86,8 @@ struct FaultControl::Core : std::enable_shared_from_this<FaultControl::Core> {
                         });
         return;
       case Fault::kNone:
-      case Fault::kLoseAnswer: break;
+      case Fault::kLoseAnswer:
+        break;
     }
     ask().on_ready(scheduler, [self = shared_from_this(), drawn, unclear,
                                promise = std::move(promise)](Result<T> result) mutable {
@@ -112,7 +113,8 @@ class FaultyBlob final : public Blob {
   Future<base::Bytes> get(std::string key) override {
     return core_->run<base::Bytes>([&inner = inner_, key] { return inner.get(key); });
   }
-  Future<base::Bytes> get_range(std::string key, std::uint64_t offset, std::uint64_t size) override {
+  Future<base::Bytes> get_range(std::string key, std::uint64_t offset,
+                                std::uint64_t size) override {
     return core_->run<base::Bytes>(
         [&inner = inner_, key, offset, size] { return inner.get_range(key, offset, size); });
   }
@@ -143,7 +145,8 @@ class FaultyConsensus final : public Consensus {
     return core_->run<CasOutcome>(
         [&inner = inner_, key, next] { return inner.compare_and_set(key, next); });
   }
-  Future<std::vector<Version>> scan(std::string key, std::uint64_t from, std::size_t limit) override {
+  Future<std::vector<Version>> scan(std::string key, std::uint64_t from,
+                                    std::size_t limit) override {
     return core_->run<std::vector<Version>>(
         [&inner = inner_, key, from, limit] { return inner.scan(key, from, limit); });
   }

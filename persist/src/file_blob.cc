@@ -37,7 +37,8 @@ class Directory {
   // Each new directory must be durable in its parent, from the first new one down.
   Result<void> prepare() {
     std::vector<std::string> parents{parent_of(path_)};
-    while (!FRESHET_TRY(files_.exists(parents.back()))) parents.push_back(parent_of(parents.back()));
+    while (!FRESHET_TRY(files_.exists(parents.back())))
+      parents.push_back(parent_of(parents.back()));
     FRESHET_TRY(files_.make_directory(path_));
     while (!parents.empty()) {
       FRESHET_TRY(files_.sync_directory(parents.back()));
@@ -59,9 +60,9 @@ class Directory {
     return bytes;
   }
 
-  // A reader finds the whole object under its name or nothing. The content is on the disk before the
-  // name, and the name before the answer. What fails starts over with a new file: the system may
-  // have dropped what a failed sync was to write.
+  // A reader finds the whole object under its name or nothing. The content is on the disk before
+  // the name, and the name before the answer. What fails starts over with a new file: the system
+  // may have dropped what a failed sync was to write.
   Result<void> set(const std::string& key, const Bytes& bytes) {
     const std::string temporary =
         path_ + "/" + std::string(kTemporary) + std::to_string(next_.fetch_add(1));
@@ -123,7 +124,8 @@ class FileBlob final : public Blob {
     return run<Bytes>([key](Directory& d) { return d.get(key, 0, 0, true); });
   }
   Future<Bytes> get_range(std::string key, std::uint64_t offset, std::uint64_t size) override {
-    return run<Bytes>([key, offset, size](Directory& d) { return d.get(key, offset, size, false); });
+    return run<Bytes>(
+        [key, offset, size](Directory& d) { return d.get(key, offset, size, false); });
   }
   Future<Unit> set(std::string key, SharedBytes bytes) override {
     return run<Unit>([key, bytes](Directory& d) { return d.set(key, *bytes); });

@@ -17,15 +17,15 @@ Future<Unit> Backoff::wait() {
   ++attempts_;
   base::Promise<Unit> promise;
   Future<Unit> future = promise.future();
-  scheduler_.after(delay, scheduler_, [promise = std::move(promise)]() mutable {
-    promise.resolve(Unit{});
-  });
+  scheduler_.after(delay, scheduler_,
+                   [promise = std::move(promise)]() mutable { promise.resolve(Unit{}); });
   return future;
 }
 
 Future<Bytes> get_patiently(IoRef io, std::string key) {
   Io& ref = *io;
-  return patiently<Bytes>(std::move(io), ref.scheduler(), [&ref, key] { return ref.blob().get(key); });
+  return patiently<Bytes>(std::move(io), ref.scheduler(),
+                          [&ref, key] { return ref.blob().get(key); });
 }
 
 Future<Bytes> get_range_patiently(IoRef io, std::string key, std::uint64_t offset,
@@ -74,7 +74,8 @@ Future<Encoded> encode_aside(Io& io, std::string key, Updates updates) {
   base::Promise<Encoded> promise;
   Future<Encoded> future = promise.future();
   io.scheduler().post_blocking([codec = io.codec_ref(), key = std::move(key),
-                                updates = std::move(updates), promise = std::move(promise)]() mutable {
+                                updates = std::move(updates),
+                                promise = std::move(promise)]() mutable {
     promise.resolve(encode(*codec, std::move(key), std::move(updates)));
   });
   return future;

@@ -70,7 +70,8 @@ base::Future<T> patiently([[maybe_unused]] std::shared_ptr<X> self, base::Schedu
   }
 }
 
-// Every operation of Blob is idempotent here, so both kinds of failure are retried, kAttemptsMax times.
+// Every operation of Blob is idempotent here, so both kinds of failure are retried, kAttemptsMax
+// times.
 base::Future<base::Bytes> get_patiently(IoRef io, std::string key);
 base::Future<base::Bytes> get_range_patiently(IoRef io, std::string key, std::uint64_t offset,
                                               std::uint64_t size);
@@ -82,9 +83,9 @@ base::Future<PartRef> upload_part(IoRef io, std::string key, Updates updates);
 
 /// What of the stored updates is wanted, and how.
 struct ReadWindow {
-  Time from = 0;         ///< Updates before are left out.
-  Time to = kClosed;     ///< Updates at or after are left out.
-  Time advance_to = 0;   ///< Times are moved up to it.
+  Time from = 0;        ///< Updates before are left out.
+  Time to = kClosed;    ///< Updates at or after are left out.
+  Time advance_to = 0;  ///< Times are moved up to it.
   std::shared_ptr<const BlockFilter> filter{};
 };
 
@@ -99,7 +100,8 @@ class RunReader {
 
   /// The next updates that the window wants, never empty; null at the end. One call at a time; the
   /// reader is kept alive by the caller.
-  static base::Future<std::shared_ptr<const Updates>> next(IoRef io, std::shared_ptr<RunReader> self);
+  static base::Future<std::shared_ptr<const Updates>> next(IoRef io,
+                                                           std::shared_ptr<RunReader> self);
   /// Only null would come.
   [[nodiscard]] bool exhausted() const {
     return inlined_ == nullptr && next_fetched_ == fetched_.size() &&
@@ -125,9 +127,9 @@ class RunReader {
   // The open part.
   PartRef part_;
   std::vector<BlockInfo> blocks_;
-  std::size_t next_block_ = 0;     ///< To fetch.
+  std::size_t next_block_ = 0;  ///< To fetch.
   base::Bytes buffer_;
-  std::vector<Fetched> fetched_;   ///< Decoded from the front.
+  std::vector<Fetched> fetched_;  ///< Decoded from the front.
   std::size_t next_fetched_ = 0;
   std::uint64_t row_hash_sum_ = 0;
   bool all_blocks_ = true;
@@ -139,8 +141,8 @@ class RunReader {
 class Merger {
  public:
   explicit Merger(std::vector<std::shared_ptr<RunReader>> runs);
-  /// The next updates in (row, time) order, about `bytes` of them, all of one row and time together;
-  /// empty at the end.
+  /// The next updates in (row, time) order, about `bytes` of them, all of one row and time
+  /// together; empty at the end.
   static base::Future<Updates> next(IoRef io, std::shared_ptr<Merger> self, std::size_t bytes);
   /// Only an empty list would come.
   [[nodiscard]] bool exhausted() const { return heap_.empty() && dry_.empty(); }
@@ -163,7 +165,8 @@ class Merger {
 };
 
 /// All runs of some batches, those kept in the state included.
-std::vector<std::shared_ptr<RunReader>> open_runs(ShardId shard, const std::vector<BatchEntry>& batches,
+std::vector<std::shared_ptr<RunReader>> open_runs(ShardId shard,
+                                                  const std::vector<BatchEntry>& batches,
                                                   const ReadWindow& window);
 
 }  // namespace freshet::persist

@@ -25,8 +25,7 @@ Machine::Machine(Environment environment, const ClientOptions& options,
       key_("group/" + name_),
       codec_(make_block_codec({.compression = options.compression})),
       strand_(environment.scheduler),
-      random_(std::in_place,
-              base::Random(base::mix64(options.seed) ^ hash_bytes(name_))) {}
+      random_(std::in_place, base::Random(base::mix64(options.seed) ^ hash_bytes(name_))) {}
 
 std::string Machine::new_key(const char* kind) {
   return name_ + "/" + session_->id() + "/" + kind + std::to_string(next_object_.fetch_add(1));
@@ -87,10 +86,11 @@ Result<void> Machine::apply_version(const Version& version) {
   }
   Draft draft(state());
   for (const Step& step : decoded->steps) {
-    if (Result<void> applied = draft.apply(step); !applied) return named(std::move(applied).error());
+    if (Result<void> applied = draft.apply(step); !applied)
+      return named(std::move(applied).error());
   }
-  const std::vector<ShardId> shards = view_.with(
-      [&](View& view) { return std::move(draft).move_into(view.state, decoded->mark); });
+  const std::vector<ShardId> shards =
+      view_.with([&](View& view) { return std::move(draft).move_into(view.state, decoded->mark); });
   changed(shards, version.data.size());
   return {};
 }
@@ -123,15 +123,16 @@ Future<Unit> Machine::refresh(std::shared_ptr<Machine> self) {
     Result<Unit> reloaded = co_await std::move(reloading);
     FRESHET_CO_CHECK(reloaded);
   }
-  co_return fail(ErrorCode::kUnavailable, "the state of group \"" + self->name_ +
-                                              "\" changes faster than it can be read");
+  co_return fail(ErrorCode::kUnavailable,
+                 "the state of group \"" + self->name_ + "\" changes faster than it can be read");
 }
 
 // Goes on from the latest rollup, if that is further than what is known.
 Future<Unit> Machine::reload(std::shared_ptr<Machine> self) {
-  Future<std::optional<Version>> asking = patiently<std::optional<Version>>(
-      self, self->environment_.scheduler,
-      [&consensus = self->environment_.consensus, key = self->key_] { return consensus.head(key); });
+  Future<std::optional<Version>> asking =
+      patiently<std::optional<Version>>(self, self->environment_.scheduler,
+                                        [&consensus = self->environment_.consensus,
+                                         key = self->key_] { return consensus.head(key); });
   Result<std::optional<Version>> head = co_await std::move(asking);
   FRESHET_CO_CHECK(head);
   if (!*head) co_return Unit{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One group in one process: the cached state, the queue of commits, and the upkeep.
 //
-// Everything that changes happens on the machine's strand; `view_` is what other threads may look at
-// under its lock, and is written on the strand only. One compare-and-set is under way at a time.
+// Everything that changes happens on the machine's strand; `view_` is what other threads may look
+// at under its lock, and is written on the strand only. One compare-and-set is under way at a time.
 #pragma once
 
 #include <atomic>
@@ -89,8 +89,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
     base::Promise<CommitOutcome> promise;
     CommitOutcome outcome{};
   };
-  /// Who waits for an answer. Under a lock, so that a client that goes away can send all of them home even
-  /// when its scheduler runs nothing any more: they hold the machine.
+  /// Who waits for an answer. Under a lock, so that a client that goes away can send all of them
+  /// home even when its scheduler runs nothing any more: they hold the machine.
   struct Inbox {
     std::deque<Request> requests{};
     std::vector<base::Promise<base::Unit>> settled{};
@@ -118,7 +118,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
     std::vector<Step> steps{};
     std::vector<Request> accepted{};
     std::vector<Request> unverified{};
-    Pending upkeep{};  ///< What of the pending upkeep rides along.
+    Pending upkeep{};    ///< What of the pending upkeep rides along.
     bool stale = false;  ///< A request was refused by a state that may be old.
   };
   enum class Written : std::uint8_t { kApplied, kMismatch };
@@ -140,7 +140,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void accept(Attempt& attempt, const StateVersion& version, std::size_t bytes);
   void give_back(Attempt& attempt);
   void give_back_upkeep(Pending upkeep);
-  const GroupState& state() { return *view_.with([](View& view) { return &view.state; }); }
+  const GroupState& state() {
+    return *view_.with([](View& view) { return &view.state; });
+  }
 
   // load.cc
   static base::Future<base::Unit> reload(std::shared_ptr<Machine> self);
@@ -179,7 +181,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
 
   // On the strand from here.
   bool pumping_ = false;
-  Epoch epoch_ = 0;  ///< Under which this process writes, and maintains the group; 0 if it does not.
+  Epoch epoch_ =
+      0;  ///< Under which this process writes, and maintains the group; 0 if it does not.
   Pending pending_;  ///< Steps that wait for a commit to ride on.
   bool upkeep_due_ = false;
   base::TimerId upkeep_timer_ = 0;

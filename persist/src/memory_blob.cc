@@ -17,7 +17,8 @@ class MemoryBlob final : public Blob {
     return Future<base::Bytes>::ready(base::Bytes(*bytes));
   }
 
-  Future<base::Bytes> get_range(std::string key, std::uint64_t offset, std::uint64_t size) override {
+  Future<base::Bytes> get_range(std::string key, std::uint64_t offset,
+                                std::uint64_t size) override {
     const SharedBytes bytes = find(key);
     if (bytes == nullptr) return missing(key);
     if (offset > bytes->size() || size > bytes->size() - offset) {
@@ -40,7 +41,8 @@ class MemoryBlob final : public Blob {
   Future<std::vector<BlobInfo>> list(std::string prefix) override {
     std::vector<BlobInfo> found;
     objects_.with([&](auto& map) {
-      for (auto it = map.lower_bound(prefix); it != map.end() && it->first.starts_with(prefix); ++it) {
+      for (auto it = map.lower_bound(prefix); it != map.end() && it->first.starts_with(prefix);
+           ++it) {
         found.push_back({it->first, it->second->size()});
       }
     });

@@ -34,7 +34,8 @@ class MemoryConsensus final : public Consensus {
     return Future<CasOutcome>::ready(applied ? CasOutcome::kApplied : CasOutcome::kMismatch);
   }
 
-  Future<std::vector<Version>> scan(std::string key, std::uint64_t from, std::size_t limit) override {
+  Future<std::vector<Version>> scan(std::string key, std::uint64_t from,
+                                    std::size_t limit) override {
     std::vector<Version> found;
     chains_.with([&](auto& chains) {
       const auto chain = chains.find(key);
@@ -56,8 +57,8 @@ class MemoryConsensus final : public Consensus {
     });
     if (done) return Future<base::Unit>::ready(base::Unit{});
     return Future<base::Unit>::ready(
-        fail(ErrorCode::kInvalid, "truncate \"" + key + "\" past its head, to " +
-                                      std::to_string(seqno)));
+        fail(ErrorCode::kInvalid,
+             "truncate \"" + key + "\" past its head, to " + std::to_string(seqno)));
   }
 
   Future<CasOutcome> remove(std::string key, std::uint64_t seqno) override {
@@ -73,8 +74,8 @@ class MemoryConsensus final : public Consensus {
   Future<std::vector<std::string>> list_keys(std::string prefix) override {
     std::vector<std::string> keys;
     chains_.with([&](auto& chains) {
-      for (auto it = chains.lower_bound(prefix); it != chains.end() && it->first.starts_with(prefix);
-           ++it) {
+      for (auto it = chains.lower_bound(prefix);
+           it != chains.end() && it->first.starts_with(prefix); ++it) {
         keys.push_back(it->first);
       }
     });

@@ -81,7 +81,8 @@ Future<Updates> Merger::next(IoRef io, std::shared_ptr<Merger> self, std::size_t
     while (!self->dry_.empty()) {
       const std::size_t index = self->dry_.back();
       self->dry_.pop_back();
-      Future<std::shared_ptr<const Updates>> loading = RunReader::next(io, self->cursors_[index].run);
+      Future<std::shared_ptr<const Updates>> loading =
+          RunReader::next(io, self->cursors_[index].run);
       Result<std::shared_ptr<const Updates>> block = co_await std::move(loading);
       FRESHET_CO_CHECK(block);
       Cursor& cursor = self->cursors_[index];

@@ -148,9 +148,10 @@ class ReaderHandle final : public Reader {
 
 }  // namespace
 
-std::unique_ptr<Reader> make_reader(std::shared_ptr<Machine> machine, ReadOptions options, Hold hold) {
-  return std::make_unique<ReaderHandle>(std::make_shared<ReaderState>(
-      std::move(machine), std::move(options), std::move(hold)));
+std::unique_ptr<Reader> make_reader(std::shared_ptr<Machine> machine, ReadOptions options,
+                                    Hold hold) {
+  return std::make_unique<ReaderHandle>(
+      std::make_shared<ReaderState>(std::move(machine), std::move(options), std::move(hold)));
 }
 
 }  // namespace freshet::persist

@@ -74,7 +74,8 @@ Future<Unit> RunReader::open_part(IoRef io, std::shared_ptr<RunReader> self) {
   if (!blocks) co_return self->named(std::move(blocks).error());
   for (BlockInfo& block : *blocks) {
     if (block.offset + block.size > part.index_offset) {
-      co_return self->named({.code = ErrorCode::kCorrupt, .message = "a block ends past the index"});
+      co_return self->named(
+          {.code = ErrorCode::kCorrupt, .message = "a block ends past the index"});
     }
     if (self->wanted(block)) {
       self->blocks_.push_back(std::move(block));
@@ -123,8 +124,8 @@ Result<std::shared_ptr<const Updates>> RunReader::decode_next(Io& io) {
     }
   }
   const bool as_it_is = inside(window_, fetched.block.least_time, fetched.block.greatest_time);
-  return std::make_shared<const Updates>(as_it_is ? std::move(updates).value()
-                                                  : through_window(std::move(updates).value(), window_));
+  return std::make_shared<const Updates>(
+      as_it_is ? std::move(updates).value() : through_window(std::move(updates).value(), window_));
 }
 
 Future<std::shared_ptr<const Updates>> RunReader::next(IoRef io, std::shared_ptr<RunReader> self) {
@@ -162,7 +163,8 @@ Future<std::shared_ptr<const Updates>> RunReader::next(IoRef io, std::shared_ptr
   }
 }
 
-std::vector<std::shared_ptr<RunReader>> open_runs(ShardId shard, const std::vector<BatchEntry>& batches,
+std::vector<std::shared_ptr<RunReader>> open_runs(ShardId shard,
+                                                  const std::vector<BatchEntry>& batches,
                                                   const ReadWindow& window) {
   std::vector<std::shared_ptr<RunReader>> runs;
   for (const BatchEntry& batch : batches) {

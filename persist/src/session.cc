@@ -200,16 +200,15 @@ void Session::arm(std::chrono::nanoseconds delay) {
   if (is_closed() || lost_ || (timer_ != 0 && timer_due_ <= due)) return;
   if (timer_ != 0) environment_.scheduler.cancel(timer_);
   timer_due_ = due;
-  timer_ = environment_.scheduler.after(
-      delay, environment_.scheduler, [weak = weak_from_this()] {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        self->strand_.post([self] {
-          self->timer_ = 0;
-          if (self->is_closed() || self->lost_) return;
-          std::move(publish(self)).on_ready(self->strand_, [self](Result<Unit>) {});
-        });
-      });
+  timer_ = environment_.scheduler.after(delay, environment_.scheduler, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->strand_.post([self] {
+      self->timer_ = 0;
+      if (self->is_closed() || self->lost_) return;
+      std::move(publish(self)).on_ready(self->strand_, [self](Result<Unit>) {});
+    });
+  });
 }
 
 Future<HoldTable> Session::others(std::shared_ptr<Session> self) {

@@ -38,7 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
                                        std::function<GroupHolds()> current,
                                        std::function<void()> on_lost);
 
-  /// Resolves when what the groups tell now, or later, is durable. kCancelled if the session is lost.
+  /// Resolves when what the groups tell now, or later, is durable. kCancelled if the session is
+  /// lost.
   static base::Future<base::Unit> publish(std::shared_ptr<Session> self);
   /// Something was released: publish some time soon.
   void publish_later();

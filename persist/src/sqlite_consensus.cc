@@ -30,12 +30,19 @@ using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 Error error_of(sqlite3* db, int code, const std::string& action) {
   ErrorCode kind = ErrorCode::kUnavailable;
   switch (code & 0xff) {
-    case SQLITE_FULL: kind = ErrorCode::kExhausted; break;
+    case SQLITE_FULL:
+      kind = ErrorCode::kExhausted;
+      break;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: kind = ErrorCode::kConflict; break;
+    case SQLITE_LOCKED:
+      kind = ErrorCode::kConflict;
+      break;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: kind = ErrorCode::kCorrupt; break;
-    default: break;
+    case SQLITE_NOTADB:
+      kind = ErrorCode::kCorrupt;
+      break;
+    default:
+      break;
   }
   return {.code = kind, .message = action + " consensus database: " + sqlite3_errmsg(db)};
 }
@@ -49,7 +56,8 @@ class Statement {
   ~Statement() { sqlite3_finalize(statement_); }
 
   Result<void> prepare(sqlite3* db, const char* sql) {
-    const int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+    const int code =
+        sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
     if (code != SQLITE_OK) return fail(error_of(db, code, "prepare"));
     return {};
   }
@@ -80,7 +88,8 @@ class Statement {
   [[nodiscard]] Bytes bytes(int column) const {
     const void* data = sqlite3_column_blob(statement_, column);
     const int size = sqlite3_column_bytes(statement_, column);
-    return data == nullptr ? Bytes() : Bytes(static_cast<const char*>(data), static_cast<std::size_t>(size));
+    return data == nullptr ? Bytes()
+                           : Bytes(static_cast<const char*>(data), static_cast<std::size_t>(size));
   }
 
  private:
@@ -130,19 +139,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Result<void> open(const SqliteOptions& options) {
     sqlite3* db = nullptr;
-    const int code =
-        sqlite3_open_v2(options.path.c_str(), &db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                        options.vfs.empty() ? nullptr : options.vfs.c_str());
+    const int code = sqlite3_open_v2(
+        options.path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+        options.vfs.empty() ? nullptr : options.vfs.c_str());
     db_.reset(db);
     if (code != SQLITE_OK) return fail(error_of(db, code, "open"));
     sqlite3_extended_result_codes(db, 1);
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     // Exclusive first: then the log needs no shared memory, and a second opener gets an error.
-    for (const char* sql : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL",
-                            "PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=0",
-                            "CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT "
-                            "NULL, data BLOB NOT NULL, PRIMARY KEY (key, seqno)) WITHOUT ROWID"}) {
+    for (const char* sql :
+         {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
+          "PRAGMA wal_autocheckpoint=0",
+          "CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT "
+          "NULL, data BLOB NOT NULL, PRIMARY KEY (key, seqno)) WITHOUT ROWID"}) {
       FRESHET_TRY(execute(sql));
     }
     FRESHET_TRY(begin_.prepare(db, "BEGIN IMMEDIATE"));
@@ -289,8 +298,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void answer(List& l, const Result<void>&) {
     if (broken_) return l.promise.resolve(fail(*broken_));
     std::vector<std::string> keys;
-    for (auto it = heads_.lower_bound(l.prefix); it != heads_.end() && it->first.starts_with(l.prefix);
-         ++it) {
+    for (auto it = heads_.lower_bound(l.prefix);
+         it != heads_.end() && it->first.starts_with(l.prefix); ++it) {
       keys.push_back(it->first);
     }
     l.promise.resolve(std::move(keys));
@@ -300,14 +309,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
     if (broken_) return fail(*broken_);
     std::vector<Version> found;
     scan_.bind(1, key).bind(2, from).bind(3, static_cast<std::uint64_t>(limit));
-    FRESHET_TRY(scan_.run([&](Statement& row) { found.push_back({row.integer(0), row.bytes(1)}); }));
+    FRESHET_TRY(scan_.run([&](Statement& row) {
+      found.push_back({row.integer(0), row.bytes(1)});
+    }));
     return found;
   }
 
   // A checkpoint that fails to sync must not be repeated: the log would be dropped all the same.
   void checkpoint() {
-    const int code = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
-                                               nullptr, nullptr);
+    const int code =
+        sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     log_pages_ = 0;
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_BUSY) {
       broken_ = error_of(db_.get(), code, "checkpoint");
@@ -354,7 +365,8 @@ class SqliteConsensus final : public Consensus {
   Future<CasOutcome> compare_and_set(std::string key, Version next) override {
     return ask<CasOutcome>(Set{.key = std::move(key), .next = std::move(next)});
   }
-  Future<std::vector<Version>> scan(std::string key, std::uint64_t from, std::size_t limit) override {
+  Future<std::vector<Version>> scan(std::string key, std::uint64_t from,
+                                    std::size_t limit) override {
     return ask<std::vector<Version>>(Scan{.key = std::move(key), .from = from, .limit = limit});
   }
   Future<Unit> truncate(std::string key, std::uint64_t seqno) override {

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::size_t kMarksKept = 256;
 
-Unexpected no_shard(ShardId id) {
-  return fail(ErrorCode::kNotFound, "no shard " + to_string(id));
-}
+Unexpected no_shard(ShardId id) { return fail(ErrorCode::kNotFound, "no shard " + to_string(id)); }
 
 }  // namespace
 

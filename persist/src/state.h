@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a group's consensus key says: the state of its shards, and the steps that change it.
 //
-// The state is data. A version is a list of steps; `Draft` applies steps to the few shards they touch
-// and then moves into the state, so that a commit costs what it changes.
+// The state is data. A version is a list of steps; `Draft` applies steps to the few shards they
+// touch and then moves into the state, so that a commit costs what it changes.
 #pragma once
 
 #include <map>

@@ -187,18 +187,25 @@ Step read_step(ByteReader& in) {
       s.schema_id = in.varint();
       return s;
     }
-    case 1: return step::Drop{read_id(in)};
-    case 2: return read_append(in);
+    case 1:
+      return step::Drop{read_id(in)};
+    case 2:
+      return read_append(in);
     case 3: {
       step::Since s{.shard = read_id(in)};
       s.since = in.varint();
       return s;
     }
-    case 4: return read_replace(in);
-    case 5: return step::TakeOver{in.varint()};
-    case 6: return step::Rollup{read_rollup(in)};
-    case 7: return read_forget(in);
-    default: return in.bad(), Step{};
+    case 4:
+      return read_replace(in);
+    case 5:
+      return step::TakeOver{in.varint()};
+    case 6:
+      return step::Rollup{read_rollup(in)};
+    case 7:
+      return read_forget(in);
+    default:
+      return in.bad(), Step{};
   }
 }
 
@@ -216,7 +223,8 @@ std::shared_ptr<const ShardState> read_shard(ByteReader& in) {
   shard.since = in.varint();
   shard.upper = in.varint();
   shard.schema_id = in.varint();
-  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) shard.batches.push_back(read_batch(in));
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
+    shard.batches.push_back(read_batch(in));
   return std::make_shared<const ShardState>(std::move(shard));
 }
 
@@ -247,7 +255,8 @@ Result<StateVersion> decode_version(BytesView bytes) {
   version.seqno = in.varint();
   version.mark = in.u64();
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) version.steps.push_back(read_step(in));
-  if (!in.ok() || !in.at_end()) return fail(ErrorCode::kCorrupt, "version of a group does not parse");
+  if (!in.ok() || !in.at_end())
+    return fail(ErrorCode::kCorrupt, "version of a group does not parse");
   return version;
 }
 
@@ -285,7 +294,8 @@ Result<GroupState> decode_rollup(BytesView bytes) {
     state.unlinked.push_back({seqno, std::string(in.bytes())});
   }
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) state.marks.push_back(in.u64());
-  if (!in.ok() || !in.at_end()) return fail(ErrorCode::kCorrupt, "rollup of a group does not parse");
+  if (!in.ok() || !in.at_end())
+    return fail(ErrorCode::kCorrupt, "rollup of a group does not parse");
   return state;
 }
 

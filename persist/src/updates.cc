@@ -125,14 +125,12 @@ std::uint64_t Updates::row_hash_sum() const {
   return sum;
 }
 
-Time Updates::least_time() const {
-  return empty() ? kClosed : *std::ranges::min_element(times_);
-}
+Time Updates::least_time() const { return empty() ? kClosed : *std::ranges::min_element(times_); }
 
 Time Updates::greatest_time() const { return empty() ? 0 : *std::ranges::max_element(times_); }
 
-Updates Updates::adopt(base::Bytes rows, std::vector<std::uint32_t> offsets, std::vector<Time> times,
-                       std::vector<Diff> diffs) {
+Updates Updates::adopt(base::Bytes rows, std::vector<std::uint32_t> offsets,
+                       std::vector<Time> times, std::vector<Diff> diffs) {
   FRESHET_ASSERT(offsets.size() == times.size() + 1 && diffs.size() == times.size(), offsets.size(),
                  times.size(), diffs.size());
   FRESHET_ASSERT(offsets.back() <= rows.size(), offsets.back(), rows.size());

@@ -106,8 +106,8 @@ Time Machine::own_hold(ShardId shard) const {
   });
 }
 
-// The since committed by the owner comes first, then what readers hold: a reader that comes later has
-// written its hold before it reads that since, and gives up if it is late.
+// The since committed by the owner comes first, then what readers hold: a reader that comes later
+// has written its hold before it reads that since, and gives up if it is late.
 Future<Unit> Machine::merge(std::shared_ptr<Machine> self, ShardId shard,
                             std::vector<BatchEntry> inputs) {
   const auto found = self->state().shards.find(shard);
@@ -133,8 +133,8 @@ Future<Unit> Machine::merge(std::shared_ptr<Machine> self, ShardId shard,
     self->arm_upkeep();
   } else {
     self->merging_.erase(shard);
-    const auto level = merged.error().code == ErrorCode::kCorrupt ? base::LogLevel::kError
-                                                                  : base::LogLevel::kWarn;
+    const auto level =
+        merged.error().code == ErrorCode::kCorrupt ? base::LogLevel::kError : base::LogLevel::kWarn;
     self->environment_.log.write(level, "batches stay unmerged",
                                  {{"shard", to_string(shard)}, {"error", merged.error().message}});
   }
@@ -190,8 +190,7 @@ Future<BatchEntry> Machine::merge_batches(std::shared_ptr<Machine> self, ShardId
 
 Future<Unit> Machine::roll_up(std::shared_ptr<Machine> self) {
   auto bytes = std::make_shared<const base::Bytes>(encode_rollup(self->state()));
-  RollupRef rollup{
-      .seqno = self->state().seqno, .key = self->new_key("r"), .size = bytes->size()};
+  RollupRef rollup{.seqno = self->state().seqno, .key = self->new_key("r"), .size = bytes->size()};
   self->bytes_since_rollup_ = 0;
   Future<Unit> setting = set_patiently(self->new_io(), rollup.key, bytes);
   Result<Unit> set = co_await std::move(setting);
@@ -214,8 +213,8 @@ void Machine::truncate(std::uint64_t seqno) {
       });
 }
 
-// An object unlinked by version n is named by no state from n on: it can go once nobody reads an older
-// one. Removal comes before the record of it, so that a crash between repeats it.
+// An object unlinked by version n is named by no state from n on: it can go once nobody reads an
+// older one. Removal comes before the record of it, so that a crash between repeats it.
 Future<Unit> Machine::collect(std::shared_ptr<Machine> self) {
   Future<HoldTable> asking = Session::others(self->session_);
   Result<HoldTable> others = co_await std::move(asking);
@@ -227,7 +226,8 @@ Future<Unit> Machine::collect(std::shared_ptr<Machine> self) {
   }
   std::vector<std::string> keys;
   for (const Unlinked& object : self->state().unlinked) {
-    if (object.seqno <= oldest && !self->collected_.contains(object.key)) keys.push_back(object.key);
+    if (object.seqno <= oldest && !self->collected_.contains(object.key))
+      keys.push_back(object.key);
   }
   const IoRef io = self->new_io();
   for (const std::string& key : keys) {
@@ -248,17 +248,17 @@ void Machine::arm_upkeep() {
     return;
   }
   if (upkeep_timer_ != 0) return;
-  upkeep_timer_ = environment_.scheduler.after(
-      options_.maintenance_delay, environment_.scheduler, [weak = weak_from_this()] {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        self->strand_.post([self] {
-          self->upkeep_timer_ = 0;
-          if (self->pending_.empty()) return;
-          self->upkeep_due_ = true;
-          self->start_pump();
-        });
-      });
+  upkeep_timer_ = environment_.scheduler.after(options_.maintenance_delay, environment_.scheduler,
+                                               [weak = weak_from_this()] {
+                                                 const auto self = weak.lock();
+                                                 if (self == nullptr) return;
+                                                 self->strand_.post([self] {
+                                                   self->upkeep_timer_ = 0;
+                                                   if (self->pending_.empty()) return;
+                                                   self->upkeep_due_ = true;
+                                                   self->start_pump();
+                                                 });
+                                               });
 }
 
 void Machine::downgrade_since(ShardId shard, Time since) {

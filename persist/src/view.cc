@@ -105,8 +105,8 @@ void Machine::change_hold(ShardId shard, std::optional<Time> from, std::optional
   if (from) session_->publish_later();
 }
 
-// The hold is written first, then the state is read: either the owner sees the hold before it merges,
-// or its since is seen here.
+// The hold is written first, then the state is read: either the owner sees the hold before it
+// merges, or its since is seen here.
 Future<Unit> Machine::hold(std::shared_ptr<Machine> self, ShardId shard, Time at) {
   self->change_hold(shard, std::nullopt, at);
   Result<Unit> result = Unit{};
@@ -162,16 +162,17 @@ Future<Unit> Machine::erase(std::shared_ptr<Machine> self) {
   FRESHET_CO_CHECK(refreshed);
   const std::uint64_t seqno = self->state().seqno;
   if (seqno != 0) {
-    Future<CasOutcome> removing = patiently<CasOutcome>(
-        self, self->environment_.scheduler,
-        [&consensus = self->environment_.consensus, key = self->key_, seqno] {
-          return consensus.remove(key, seqno);
-        });
+    Future<CasOutcome> removing =
+        patiently<CasOutcome>(self, self->environment_.scheduler,
+                              [&consensus = self->environment_.consensus, key = self->key_, seqno] {
+                                return consensus.remove(key, seqno);
+                              });
     Result<CasOutcome> removed = co_await std::move(removing);
     FRESHET_CO_CHECK(removed);
-    Future<std::optional<Version>> asking = patiently<std::optional<Version>>(
-        self, self->environment_.scheduler,
-        [&consensus = self->environment_.consensus, key = self->key_] { return consensus.head(key); });
+    Future<std::optional<Version>> asking =
+        patiently<std::optional<Version>>(self, self->environment_.scheduler,
+                                          [&consensus = self->environment_.consensus,
+                                           key = self->key_] { return consensus.head(key); });
     Result<std::optional<Version>> head = co_await std::move(asking);
     FRESHET_CO_CHECK(head);
     if (*head) co_return fail(ErrorCode::kConflict, "group \"" + self->name_ + "\" is in use");

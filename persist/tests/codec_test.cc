@@ -123,11 +123,16 @@ GroupState random_state(::testing::Random& random) {
   for (std::uint64_t id = 0; id < random.below(4); ++id) {
     ShardState shard{.id = ShardId{id}, .since = random.below(9), .upper = kClosed, .schema_id = 4};
     for (std::uint64_t batch = 0; batch < random.below(4); ++batch) {
-      Batch b{.id = id * 10 + batch, .lower = 1, .upper = 5, .since = 2, .updates = 3, .bytes = 88,
+      Batch b{.id = id * 10 + batch,
+              .lower = 1,
+              .upper = 5,
+              .since = 2,
+              .updates = 3,
+              .bytes = 88,
               .row_hash_sum = random.next()};
       if (random.coin()) {
-        b.runs.push_back({std::make_shared<const Part>(
-            Part{.key = "p" + std::to_string(batch), .size = 10, .index_offset = 4, .updates = 3})});
+        b.runs.push_back({std::make_shared<const Part>(Part{
+            .key = "p" + std::to_string(batch), .size = 10, .index_offset = 4, .updates = 3})});
       }
       if (random.coin()) {
         b.inlined = std::make_shared<const Updates>(random_updates(random, 10));
@@ -156,7 +161,8 @@ TEST_CASE("state: a rollup reads back, and a damaged one is an error", "[persist
   }
 }
 
-TEST_CASE("state: a step that fails changes nothing, and a saved draft comes back", "[persist][state]") {
+TEST_CASE("state: a step that fails changes nothing, and a saved draft comes back",
+          "[persist][state]") {
   GroupState state;
   Draft draft(state);
   REQUIRE(draft.apply(step::Create{ShardId{1}, 5, 0}));

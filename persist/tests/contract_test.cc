@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contracts of Blob and Consensus, checked against every implementation, plain and with delays.
+#include <unistd.h>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <functional>
-#include <unistd.h>
 
 #include <freshet/persist/blob.h>
 #include <freshet/persist/consensus.h>
@@ -80,7 +80,8 @@ TEST_CASE("blob: every implementation keeps the contract", "[persist][blob]") {
   CHECK(w.wait(w.blob->list("a/"))->size() == 1);
 }
 
-TEST_CASE("blob: a second handle sees what the first wrote, and sweeps its leftovers", "[persist][blob]") {
+TEST_CASE("blob: a second handle sees what the first wrote, and sweeps its leftovers",
+          "[persist][blob]") {
   BlobWorld w("file");
   REQUIRE(w.wait(w.blob->set("k", shared("v"))));
   const auto left = w.files->open(w.directory.path + "/blob/tmp=77", base::OpenMode::kCreateNew);

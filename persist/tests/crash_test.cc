@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and SQLite on a disk that loses power: whatever was acknowledged is there once, whatever was
-// not is there as a whole or not at all.
+// Files and SQLite on a disk that loses power: whatever was acknowledged is there once, whatever
+// was not is there as a whole or not at all.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
@@ -37,8 +37,8 @@ class Life {
     auto blob = make_file_blob(process_, disk, "/data/blob/objects");
     if (!blob) return;
     blob_ = std::move(blob).value();
-    auto consensus = make_sqlite_consensus(
-        process_, {.path = "/data/consensus/c.db", .vfs = vfs_.name()});
+    auto consensus =
+        make_sqlite_consensus(process_, {.path = "/data/consensus/c.db", .vfs = vfs_.name()});
     if (!consensus) {
       failure = consensus.error();
       return;
@@ -199,7 +199,8 @@ class CrashWorld {
   bool created_ = false;
 };
 
-TEST_CASE("crash: every acknowledged commit is there once, after any loss of power", "[persist][crash]") {
+TEST_CASE("crash: every acknowledged commit is there once, after any loss of power",
+          "[persist][crash]") {
   // FRESHET_CRASH_SEEDS says how many; FRESHET_SEED runs one.
   const char* count = std::getenv("FRESHET_CRASH_SEEDS");
   const std::uint64_t seeds = ::testing::seed_is_fixed() ? 1 : count ? std::stoull(count) : 1000;
@@ -207,8 +208,8 @@ TEST_CASE("crash: every acknowledged commit is there once, after any loss of pow
   std::string reasons;
   int acknowledged = 0;
   int sync_failures = 0;
-  for (std::uint64_t seed = ::testing::base_seed(); seeds > 0 && seed < ::testing::base_seed() + seeds;
-       ++seed) {
+  for (std::uint64_t seed = ::testing::base_seed();
+       seeds > 0 && seed < ::testing::base_seed() + seeds; ++seed) {
     CrashWorld world(seed);
     world.run();
     acknowledged += world.acknowledged;
@@ -244,7 +245,8 @@ TEST_CASE("crash: a full disk refuses commits and loses nothing", "[persist][cra
       commit.append.push_back({.shard = kShards[0], .lower = now, .upper = now + 1});
       const std::size_t count = i % 2 == 0 ? 1 : 20;  // in the state, or as a part
       for (std::size_t r = 0; r < count; ++r) {
-        commit.append.back().updates.push("row " + std::to_string(i * 100) + std::to_string(r), now, 1);
+        commit.append.back().updates.push("row " + std::to_string(i * 100) + std::to_string(r), now,
+                                          1);
       }
       const auto outcome = life.client().wait(life.group->commit(std::move(commit)));
       if (outcome) {

@@ -122,10 +122,10 @@ TEST_CASE("group: a reader gives the content, then every change, then ends", "[p
   for (const ReadOrder order : {ReadOrder::kAsStored, ReadOrder::kConsolidated}) {
     World world;
     world.append(kOrders, 0, 3, updates_of({{"a", 1, 1}, {"b", 2, 1}}));
-    auto reader = world.process
-                      .wait(world.group->read(
-                          {.shard = kOrders, .as_of = 1, .until = 8, .order = order}))
-                      .value();
+    auto reader =
+        world.process
+            .wait(world.group->read({.shard = kOrders, .as_of = 1, .until = 8, .order = order}))
+            .value();
     Updates content;
     Time upper = 0;
     while (upper < 2) {
@@ -158,7 +158,8 @@ TEST_CASE("group: a reader gives the content, then every change, then ends", "[p
   }
 }
 
-TEST_CASE("group: a snapshot at or past the upper waits, it never returns early", "[persist][reader]") {
+TEST_CASE("group: a snapshot at or past the upper waits, it never returns early",
+          "[persist][reader]") {
   World world;
   auto reader =
       world.process.wait(world.group->read({.shard = kOrders, .as_of = 9, .until = 10})).value();
@@ -206,11 +207,13 @@ TEST_CASE("group: since moves by itself within the delay, and stops at holds", "
   CHECK(hold.at() == 99);
 }
 
-TEST_CASE("group: merging shrinks the shard, and what nobody reads is removed", "[persist][upkeep]") {
+TEST_CASE("group: merging shrinks the shard, and what nobody reads is removed",
+          "[persist][upkeep]") {
   World world({.seed = 1, .inline_bytes = 0, .merge_fan_in = 4});
   for (Time t = 0; t < 64; ++t) {
-    world.append(kOrders, t, t + 1,
-                 updates_of({{"x" + std::to_string(t), t, 1}, {"x" + std::to_string(t - 1), t, -1}}));
+    world.append(
+        kOrders, t, t + 1,
+        updates_of({{"x" + std::to_string(t), t, 1}, {"x" + std::to_string(t - 1), t, -1}}));
     world.group->downgrade_since(kOrders, t);
   }
   REQUIRE(world.process.wait(world.process.client().settle()));
@@ -227,10 +230,10 @@ TEST_CASE("group: a pinned batch stays until its reader has moved on", "[persist
   for (Time t = 0; t < 3; ++t) {
     world.append(kOrders, t, t + 1, updates_of({{"x" + std::to_string(t), t, 1}}));
   }
-  auto reader = world.process
-                    .wait(world.group->read(
-                        {.shard = kOrders, .as_of = 2, .until = 3, .chunk_bytes = 1}))
-                    .value();
+  auto reader =
+      world.process
+          .wait(world.group->read({.shard = kOrders, .as_of = 2, .until = 3, .chunk_bytes = 1}))
+          .value();
   Updates content(*world.process.wait(reader->next())->updates);
   for (Time t = 3; t < 20; ++t) {
     world.append(kOrders, t, t + 1, updates_of({{"x" + std::to_string(t), t, 1}}));
@@ -248,7 +251,8 @@ TEST_CASE("group: a pinned batch stays until its reader has moved on", "[persist
   CHECK(world.process.wait(world.blob->list(""))->size() < pinned);
 }
 
-TEST_CASE("group: a large batch is built in parts and read back in bounded chunks", "[persist][part]") {
+TEST_CASE("group: a large batch is built in parts and read back in bounded chunks",
+          "[persist][part]") {
   World world({.seed = 1, .part_bytes = 64 << 10});
   auto builder = world.group->build_batch(kOrders);
   Updates all;
@@ -307,10 +311,9 @@ TEST_CASE("group: a block filter leaves out what cannot match", "[persist][part]
     kept += keep;
     return keep;
   });
-  const auto read = world.process
-                        .read(*world.group,
-                              {.shard = kOrders, .as_of = 1, .until = 2, .filter = filter})
-                        .value();
+  const auto read =
+      world.process.read(*world.group, {.shard = kOrders, .as_of = 1, .until = 2, .filter = filter})
+          .value();
   CHECK(asked > 4);
   CHECK(kept == 1);
   int found = 0;
@@ -318,7 +321,8 @@ TEST_CASE("group: a block filter leaves out what cannot match", "[persist][part]
   CHECK(found == 10);
 }
 
-TEST_CASE("group: a flipped bit in a part is found, and named with its shard", "[persist][corrupt]") {
+TEST_CASE("group: a flipped bit in a part is found, and named with its shard",
+          "[persist][corrupt]") {
   World world({.seed = 1, .inline_bytes = 0});
   Updates updates;
   for (int i = 0; i < 3000; ++i) updates.push("row " + std::to_string(i), 1, 1);
@@ -377,9 +381,7 @@ TEST_CASE("session: a reader in another process is respected, and an expired one
   }
   SimClient other(world.sim, *world.blob, *world.consensus, {.seed = 2, .exclusive = false});
   const auto group = other.open("tables");
-  auto reader = other
-                    .wait(group->read({.shard = kOrders, .as_of = 1, .chunk_bytes = 1}))
-                    .value();
+  auto reader = other.wait(group->read({.shard = kOrders, .as_of = 1, .chunk_bytes = 1})).value();
   world.group->downgrade_since(kOrders, 2);
   for (Time t = 3; t < 40; ++t) world.append(kOrders, t, t + 1, updates_of({{"a", t, 1}}));
   REQUIRE(world.process.wait(world.process.client().settle()));

@@ -71,7 +71,8 @@ std::string to_text(const Model::Content& sums) {
 
 /// A process with its own faults in front of the shared Blob and Consensus.
 struct Node {
-  Node(SimScheduler& sim, Blob& blob_in, Consensus& consensus_in, std::uint64_t seed, bool exclusive)
+  Node(SimScheduler& sim, Blob& blob_in, Consensus& consensus_in, std::uint64_t seed,
+       bool exclusive)
       : process(sim.new_process()),
         faults(process, seed,
                {.refuse = 0.05,
@@ -136,12 +137,24 @@ class PropertyWorld {
       case 1:
       case 2:
       case 3:
-      case 4: write(*nodes_[random_.below(nodes_.size())]); break;
-      case 5: snapshot(*nodes_[random_.below(nodes_.size())]); break;
-      case 6: open_watch(*nodes_[random_.below(nodes_.size())]); break;
-      case 7: advance_watch(); break;
-      case 8: downgrade(); break;
-      case 9: sim_.run_for(std::chrono::milliseconds(random_.below(60))); break;
+      case 4:
+        write(*nodes_[random_.below(nodes_.size())]);
+        break;
+      case 5:
+        snapshot(*nodes_[random_.below(nodes_.size())]);
+        break;
+      case 6:
+        open_watch(*nodes_[random_.below(nodes_.size())]);
+        break;
+      case 7:
+        advance_watch();
+        break;
+      case 8:
+        downgrade();
+        break;
+      case 9:
+        sim_.run_for(std::chrono::milliseconds(random_.below(60)));
+        break;
       case 10:
         if (random_.one_in(4)) restart();
         break;
@@ -151,8 +164,7 @@ class PropertyWorld {
   }
 
   Node& add_node() {
-    nodes_.push_back(
-        std::make_unique<Node>(sim_, *blob_, *consensus_, random_.next(), exclusive_));
+    nodes_.push_back(std::make_unique<Node>(sim_, *blob_, *consensus_, random_.next(), exclusive_));
     Node& node = *nodes_.back();
     for (int attempt = 0; node.group == nullptr; ++attempt) {
       auto opened = node.client.wait(node.client.client().open("g"));
@@ -269,11 +281,11 @@ class PropertyWorld {
     if (model_.upper == 0 || watches_.size() > 3) return;
     Watch watch{.shard = kShards[random_.below(2)],
                 .as_of = since_ + random_.below(model_.upper - since_)};
-    auto reader = node.client.wait(node.group->read(
-        {.shard = watch.shard,
-         .as_of = watch.as_of,
-         .order = random_.coin() ? ReadOrder::kAsStored : ReadOrder::kConsolidated,
-         .chunk_bytes = 1 + random_.below(300)}));
+    auto reader = node.client.wait(
+        node.group->read({.shard = watch.shard,
+                          .as_of = watch.as_of,
+                          .order = random_.coin() ? ReadOrder::kAsStored : ReadOrder::kConsolidated,
+                          .chunk_bytes = 1 + random_.below(300)}));
     if (!reader) {
       if (!expected(reader.error())) failure_ = reader.error().message;
       return;
@@ -386,7 +398,8 @@ class PropertyWorld {
   std::string failure_;
 };
 
-TEST_CASE("persist: equals the model under faults, restarts, rivals and merging", "[persist][property]") {
+TEST_CASE("persist: equals the model under faults, restarts, rivals and merging",
+          "[persist][property]") {
   const char* count = std::getenv("FRESHET_PERSIST_SEEDS");
   const std::uint64_t seeds = ::testing::seed_is_fixed() ? 1 : count ? std::stoull(count) : 300;
   int bad = 0;

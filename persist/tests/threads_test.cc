@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real threads, files and SQLite: many callers at once.
-#include <catch2/catch.hpp>
+#include <unistd.h>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <future>
 #include <thread>
-#include <unistd.h>
 
 #include <freshet/persist/client.h>
 
@@ -20,7 +20,8 @@ Result<T> wait(base::Scheduler& scheduler, base::Future<T> future) {
   return promise.get_future().get();
 }
 
-TEST_CASE("threads: writers, readers and upkeep at once, over files and SQLite", "[persist][threads]") {
+TEST_CASE("threads: writers, readers and upkeep at once, over files and SQLite",
+          "[persist][threads]") {
   constexpr int kWriters = 3;
   constexpr Time kCommits = 60;
   std::string pattern = std::filesystem::temp_directory_path() / "freshet-persist-XXXXXX";
@@ -38,7 +39,8 @@ TEST_CASE("threads: writers, readers and upkeep at once, over files and SQLite",
   auto group = wait(*scheduler, client->open("g")).value();
   const Epoch epoch = wait(*scheduler, group->acquire_writer()).value();
   Commit create{.epoch = epoch};
-  for (int i = 0; i < kWriters; ++i) create.create.push_back({.shard = ShardId{static_cast<std::uint64_t>(i)}});
+  for (int i = 0; i < kWriters; ++i)
+    create.create.push_back({.shard = ShardId{static_cast<std::uint64_t>(i)}});
   REQUIRE(wait(*scheduler, group->commit(std::move(create))));
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -63,7 +65,8 @@ TEST_CASE("threads: writers, readers and upkeep at once, over files and SQLite",
       while (true) {
         const auto chunk = wait(*scheduler, (*reader)->next());
         if (!chunk) return void(++wrong);
-        for (std::size_t r = 0; r < chunk->updates->size(); ++r) rows += static_cast<std::uint64_t>(chunk->updates->diff(r));
+        for (std::size_t r = 0; r < chunk->updates->size(); ++r)
+          rows += static_cast<std::uint64_t>(chunk->updates->diff(r));
         if (chunk->done) break;
       }
       std::uint64_t expected = 0;

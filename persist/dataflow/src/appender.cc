@@ -29,9 +29,10 @@ void Appender::advance(Updates& pending, Time frontier) {
   Commit commit{.epoch = options_.epoch};
   commit.append.push_back(std::move(append));
   options_.group->commit(std::move(commit))
-      .on_ready(options_.scheduler, [self = shared_from_this(), frontier](Result<CommitOutcome> outcome) {
-        self->finish(frontier, std::move(outcome));
-      });
+      .on_ready(options_.scheduler,
+                [self = shared_from_this(), frontier](Result<CommitOutcome> outcome) {
+                  self->finish(frontier, std::move(outcome));
+                });
 }
 
 void Appender::finish(Time upper, Result<CommitOutcome> outcome) {

@@ -67,8 +67,10 @@ struct World {
     REQUIRE(sim.wait(group->commit(std::move(commit)))->committed());
   }
   SourceOptions source(ReadOptions read) {
-    return {.group = group, .read = std::move(read), .scheduler = process,
-            .on_error = [this](Error e) { error = std::move(e); }};
+    return {
+        .group = group, .read = std::move(read), .scheduler = process, .on_error = [this](Error e) {
+          error = std::move(e);
+        }};
   }
 
   ::testing::SimScheduler sim;
@@ -85,7 +87,8 @@ struct World {
   std::optional<Error> error;
 };
 
-TEST_CASE("source: content, then changes, with a frontier that follows the shard", "[persist][dataflow]") {
+TEST_CASE("source: content, then changes, with a frontier that follows the shard",
+          "[persist][dataflow]") {
   for (std::uint64_t round = 0; round < 60; ++round) {
     auto random = ::testing::seeded_random(round);
     World world(random.seed(), 1 + round % 3);
@@ -108,7 +111,8 @@ TEST_CASE("source: content, then changes, with a frontier that follows the shard
     timely::ProbeHandle<Time> probe;
     world.runtime.dataflow<Time>("read", [&](timely::Scope<Time>& scope) {
       auto rows = persist_source<Rows>(
-          scope, "source", world.source({.shard = ShardId{1}, .as_of = 2, .chunk_bytes = 1}), decode);
+          scope, "source", world.source({.shard = ShardId{1}, .as_of = 2, .chunk_bytes = 1}),
+          decode);
       probe = rows.inspect([&](const timely::Antichain<Time>& at, const Rows& batch) {
                     for (const Row& row : batch) {
                       CHECK(at.covers(row.time));
@@ -143,7 +147,8 @@ TEST_CASE("source: ends at until, and reports what it cannot read", "[persist][d
     auto rows = persist_source<Rows>(
         scope, "source", world.source({.shard = ShardId{1}, .as_of = 3, .until = 4}), decode);
     probe = rows.inspect([&](const Row&) { ++seen; }).probe();
-    broken = persist_source<Rows>(scope, "none", world.source({.shard = ShardId{7}}), decode).probe();
+    broken =
+        persist_source<Rows>(scope, "none", world.source({.shard = ShardId{7}}), decode).probe();
   });
   world.settle();
   CHECK(probe.done());
@@ -156,7 +161,8 @@ TEST_CASE("source: ends at until, and reports what it cannot read", "[persist][d
 TEST_CASE("source: stops reading when its dataflow is dropped", "[persist][dataflow]") {
   World world(1, 1);
   auto dataflow = world.runtime.dataflow<Time>("read", [&](timely::Scope<Time>& scope) {
-    (void)persist_source<Rows>(scope, "source", world.source({.shard = ShardId{1}}), decode).probe();
+    (void)persist_source<Rows>(scope, "source", world.source({.shard = ShardId{1}}), decode)
+        .probe();
   });
   world.settle();
   dataflow.drop();
@@ -178,8 +184,12 @@ TEST_CASE("sink: appends what is complete, once, and stops when fenced", "[persi
       auto [handle, rows] = scope.input<Rows>();
       input = std::move(handle);
       persist_sink(rows, "sink",
-                   {.group = world.group, .shard = ShardId{2}, .epoch = world.epoch, .upper = 0,
-                    .scheduler = world.process, .on_error = [&](Error e) { world.error = e; }},
+                   {.group = world.group,
+                    .shard = ShardId{2},
+                    .epoch = world.epoch,
+                    .upper = 0,
+                    .scheduler = world.process,
+                    .on_error = [&](Error e) { world.error = e; }},
                    encode);
     });
     std::uint64_t sent = 0;

@@ -118,7 +118,8 @@ class LossyFileSystem::OpenFile final : public File {
 
  private:
   Result<void> check() const {
-    if (generation_ != files_.generation_) return fail(ErrorCode::kUnavailable, "file of a past life");
+    if (generation_ != files_.generation_)
+      return fail(ErrorCode::kUnavailable, "file of a past life");
     return files_.check_power();
   }
   LossyFileSystem& files_;

@@ -72,9 +72,8 @@ void SimScheduler::drop(std::uint64_t process) {
   // Destroying a task may post more or cancel timers: take everything out first.
   std::vector<Ready> dead_tasks;
   std::vector<Timer> dead_timers;
-  const auto rest = std::stable_partition(ready_.begin(), ready_.end(), [&](const Ready& ready) {
-    return ready.process != process;
-  });
+  const auto rest = std::stable_partition(
+      ready_.begin(), ready_.end(), [&](const Ready& ready) { return ready.process != process; });
   std::move(rest, ready_.end(), std::back_inserter(dead_tasks));
   ready_.erase(rest, ready_.end());
   for (auto it = timers_.begin(); it != timers_.end();) {

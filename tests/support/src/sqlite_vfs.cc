@@ -79,11 +79,10 @@ int read_file(sqlite3_file* file, void* to, int size, sqlite3_int64 offset) {
 }
 
 int write_file(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
-  return code_of(
-      contents_of(file).file->write_at(
-          static_cast<std::uint64_t>(offset),
-          BytesView(static_cast<const char*>(from), static_cast<std::size_t>(size))),
-      SQLITE_IOERR_WRITE);
+  return code_of(contents_of(file).file->write_at(
+                     static_cast<std::uint64_t>(offset),
+                     BytesView(static_cast<const char*>(from), static_cast<std::size_t>(size))),
+                 SQLITE_IOERR_WRITE);
 }
 
 int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
@@ -115,11 +114,25 @@ int control_nothing(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
 int sector_size(sqlite3_file*) { return 512; }
 int characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 
-const sqlite3_io_methods kMethods = {1,           close_file,    read_file,       write_file,
-                                     truncate_file, sync_file,   size_of_file,    lock_nothing,
-                                     lock_nothing, check_reserved, control_nothing, sector_size,
-                                     characteristics, nullptr,   nullptr,         nullptr,
-                                     nullptr,      nullptr,      nullptr};
+const sqlite3_io_methods kMethods = {1,
+                                     close_file,
+                                     read_file,
+                                     write_file,
+                                     truncate_file,
+                                     sync_file,
+                                     size_of_file,
+                                     lock_nothing,
+                                     lock_nothing,
+                                     check_reserved,
+                                     control_nothing,
+                                     sector_size,
+                                     characteristics,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr};
 
 int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* flags_out) {
   auto& open = *reinterpret_cast<OpenFile*>(file);

@@ -62,7 +62,8 @@ TEST_CASE("lossy: without a sync everything can happen, and does", "[testing][lo
   CHECK(names == std::set<std::string>{"-", "x"});
 }
 
-TEST_CASE("lossy: a rename without content sync may give an empty or a torn file", "[testing][lossy]") {
+TEST_CASE("lossy: a rename without content sync may give an empty or a torn file",
+          "[testing][lossy]") {
   std::set<std::string> contents;
   for (int seed = 0; seed < kSeeds; ++seed) {
     LossyFileSystem disk(static_cast<std::uint64_t>(seed));
@@ -75,7 +76,8 @@ TEST_CASE("lossy: a rename without content sync may give an empty or a torn file
   CHECK(contents == std::set<std::string>{"", std::string(4, '\0'), "data"});
 }
 
-TEST_CASE("lossy: power goes at the chosen operation, and old files stay dead", "[testing][lossy]") {
+TEST_CASE("lossy: power goes at the chosen operation, and old files stay dead",
+          "[testing][lossy]") {
   LossyFileSystem disk(1);
   const auto file = disk.open("/a", OpenMode::kCreate).value();
   const auto lock = disk.lock("/lock").value();
@@ -90,7 +92,8 @@ TEST_CASE("lossy: power goes at the chosen operation, and old files stay dead", 
   CHECK(disk.lock("/lock"));
 }
 
-TEST_CASE("lossy: a failed sync loses its writes for good; a full disk takes nothing", "[testing][lossy]") {
+TEST_CASE("lossy: a failed sync loses its writes for good; a full disk takes nothing",
+          "[testing][lossy]") {
   LossyFileSystem disk(1);
   const auto file = disk.open("/a", OpenMode::kCreate).value();
   REQUIRE(disk.sync_directory("/"));

@@ -29,7 +29,8 @@ TEST_CASE("sim: a seed replays to the last task, and seeds differ", "[testing][s
   CHECK(trace(1) != trace(2));
 }
 
-TEST_CASE("sim: time jumps to the next timer and stands still while tasks are ready", "[testing][sim]") {
+TEST_CASE("sim: time jumps to the next timer and stands still while tasks are ready",
+          "[testing][sim]") {
   SimScheduler sim(7);
   auto& process = sim.new_process();
   const auto start = sim.clock().now();
@@ -47,7 +48,8 @@ TEST_CASE("sim: time jumps to the next timer and stands still while tasks are re
   CHECK(fired == std::vector{1, 2});
 }
 
-TEST_CASE("sim: a killed process runs nothing more, and its promises answer kCancelled", "[testing][sim]") {
+TEST_CASE("sim: a killed process runs nothing more, and its promises answer kCancelled",
+          "[testing][sim]") {
   SimScheduler sim(7);
   auto& process = sim.new_process();
   auto& other = sim.new_process();

@@ -4,9 +4,9 @@
 /// Every key is written at most once with one value (a retry writes the same bytes), so a reader
 /// that holds a key finds the bytes or finds a bug. Keys use [a-zA-Z0-9_.-] and '/', which means
 /// nothing.
-/// Errors: kNotFound; kUnavailable (nothing happened); kIndeterminate (may have happened; retry, every
-/// operation is idempotent); kExhausted (disk full, nothing happened).
-/// Thread safety: all of it.
+/// Errors: kNotFound; kUnavailable (nothing happened); kIndeterminate (may have happened; retry,
+/// every operation is idempotent); kExhausted (disk full, nothing happened). Thread safety: all of
+/// it.
 #pragma once
 
 #include <memory>

@@ -67,7 +67,8 @@ class PersistClient {
   /// commits meanwhile. No error if there is none.
   base::Future<base::Unit> erase(std::string name);
 
-  /// Resolves when maintenance has nothing left to do in any open group. For tests and a clean stop.
+  /// Resolves when maintenance has nothing left to do in any open group. For tests and a clean
+  /// stop.
   base::Future<base::Unit> settle();
 
  private:

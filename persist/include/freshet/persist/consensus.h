@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Compare-and-set on short values by key: the only thing that persist coordinates through.
 ///
-/// Each key is a chain of versions with ascending sequence numbers, from 1 on without gaps. The chain
-/// grows at its head and is truncated at its tail; the head itself goes only by `remove`.
-/// Errors: kUnavailable (nothing happened), kExhausted (disk full, nothing happened), kIndeterminate
-/// (a write may have happened, now or later: only a compare that fails, or reading it, tells).
-/// Thread safety: all of it. Reads are linearizable with writes.
+/// Each key is a chain of versions with ascending sequence numbers, from 1 on without gaps. The
+/// chain grows at its head and is truncated at its tail; the head itself goes only by `remove`.
+/// Errors: kUnavailable (nothing happened), kExhausted (disk full, nothing happened),
+/// kIndeterminate (a write may have happened, now or later: only a compare that fails, or reading
+/// it, tells). Thread safety: all of it. Reads are linearizable with writes.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,8 @@
 /// Blob and Consensus that fail on purpose, in every way their contracts allow. For tests.
 ///
 /// A determinate failure (kUnavailable) means that nothing happened. After an indeterminate one
-/// (kIndeterminate) the operation has happened, or not, or happens later. Everything also takes a while.
+/// (kIndeterminate) the operation has happened, or not, or happens later. Everything also takes a
+/// while.
 ///
 ///     FaultControl faults(process, seed, {.refuse = 0.1, .lose_answer = 0.1});
 ///     auto blob = make_faulty_blob(faults, *memory_blob);
@@ -20,10 +21,10 @@ namespace freshet::persist {
 
 /// Probabilities, drawn for each operation.
 struct FaultRates {
-  double refuse = 0;       ///< Nothing happens: kUnavailable.
-  double lose_answer = 0;  ///< It happens: kIndeterminate.
-  double lose_request = 0; ///< Nothing happens: kIndeterminate.
-  double late = 0;         ///< kIndeterminate, and it happens some time afterwards.
+  double refuse = 0;        ///< Nothing happens: kUnavailable.
+  double lose_answer = 0;   ///< It happens: kIndeterminate.
+  double lose_request = 0;  ///< Nothing happens: kIndeterminate.
+  double late = 0;          ///< kIndeterminate, and it happens some time afterwards.
   std::chrono::microseconds delay_max{0};
 };
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A group: several shards that change together, in one compare-and-set.
 ///
-/// A shard is a durable collection of (row, time, diff) with two times. `upper`: everything before it
-/// is there for good, and nothing is there at or after it. `since`: it may be read as of any time t with
-/// since <= t < upper; earlier times have been (or will be) folded into it.
+/// A shard is a durable collection of (row, time, diff) with two times. `upper`: everything before
+/// it is there for good, and nothing is there at or after it. `since`: it may be read as of any
+/// time t with since <= t < upper; earlier times have been (or will be) folded into it.
 ///
-/// A commit is all or nothing over all shards of the group and durable when its future resolves: small
-/// batches travel in the state itself, so that it costs one fsync. Commits asked for while one is
-/// under way go out together in the next. Merging of batches, folding of times before since and the removal
-/// of what nobody reads go on by themselves after commits, and cost nothing when there are none.
+/// A commit is all or nothing over all shards of the group and durable when its future resolves:
+/// small batches travel in the state itself, so that it costs one fsync. Commits asked for while
+/// one is under way go out together in the next. Merging of batches, folding of times before since
+/// and the removal of what nobody reads go on by themselves after commits, and cost nothing when
+/// there are none.
 ///
 ///     auto epoch = group->acquire_writer();                      // fences every earlier writer
 ///     Commit commit{.epoch = epoch};
@@ -29,8 +30,8 @@
 
 namespace freshet::persist {
 
-/// Data already uploaded by a `BatchBuilder`, to be appended by a commit. May be kept and used again
-/// when a commit was refused; append it at most once.
+/// Data already uploaded by a `BatchBuilder`, to be appended by a commit. May be kept and used
+/// again when a commit was refused; append it at most once.
 class UploadedBatch;
 using BatchRef = std::shared_ptr<const UploadedBatch>;
 
@@ -137,12 +138,13 @@ class Group {
   /// Takes over: commits the next epoch, so that every earlier writer gets kFenced. The writer's
   /// process is also the one that maintains the group.
   virtual base::Future<Epoch> acquire_writer() = 0;
-  /// Joins the writers of an epoch that somebody else acquired and handed over. kConflict if it is not
-  /// the newest.
+  /// Joins the writers of an epoch that somebody else acquired and handed over. kConflict if it is
+  /// not the newest.
   virtual base::Future<base::Unit> join_writer(Epoch epoch) = 0;
   /// All or nothing. Errors: kUnavailable and kExhausted: nothing happened; kIndeterminate: only
-  /// when the client is closed in between, or its trace is gone; kInvalid: updates outside [lower, upper),
-  /// bounds the wrong way round, a shard created twice, since past upper; kNotFound: no such shard.
+  /// when the client is closed in between, or its trace is gone; kInvalid: updates outside [lower,
+  /// upper), bounds the wrong way round, a shard created twice, since past upper; kNotFound: no
+  /// such shard.
   virtual base::Future<CommitOutcome> commit(Commit commit) = 0;
   virtual std::unique_ptr<BatchBuilder> build_batch(ShardId shard) = 0;
   /// Lets history before `since` be folded. A later commit carries it, or one of its own within a

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a run of updates becomes the bytes of a part, and back, block by block.
 ///
-/// A part is one object in Blob: blocks, then an index of blocks. The reader fetches the index first
-/// and then the byte ranges of the blocks it wants. The format's id stands in the part's header and in
-/// the group's state, so that formats can live side by side.
-/// Errors: kCorrupt for bytes that are not what was written; the caller adds the part's key and shard.
-/// Thread safety: codecs have no state.
+/// A part is one object in Blob: blocks, then an index of blocks. The reader fetches the index
+/// first and then the byte ranges of the blocks it wants. The format's id stands in the part's
+/// header and in the group's state, so that formats can live side by side. Errors: kCorrupt for
+/// bytes that are not what was written; the caller adds the part's key and shard. Thread safety:
+/// codecs have no state.
 #pragma once
 
 #include <cstdint>

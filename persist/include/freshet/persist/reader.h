@@ -20,7 +20,8 @@ namespace freshet::persist {
 
 enum class ReadOrder : std::uint8_t {
   kAsStored,      ///< Fastest: block after block; equal rows of different batches are not added up.
-  kConsolidated,  ///< The content in row order, added up. Changes after it are consolidated per step.
+  kConsolidated,  ///< The content in row order, added up. Changes after it are consolidated per
+                  ///< step.
 };
 
 /// Decides from statistics whether a block must be read. Called on any thread.
@@ -57,7 +58,8 @@ struct ReadChunk {
 /// Space: one chunk, and in kConsolidated order one block for each run of the shard.
 /// Errors: kCorrupt names part and shard; kNotFound when the shard was dropped; kCancelled when the
 /// client was closed or its session expired. After an error the reader is useless.
-/// Thread safety: one `next` at a time, from any thread. Dropping it while `next` is pending is fine.
+/// Thread safety: one `next` at a time, from any thread. Dropping it while `next` is pending is
+/// fine.
 class Reader {
  public:
   virtual ~Reader() = default;

@@ -17,8 +17,8 @@ using Diff = std::int64_t;
 /// As an upper: nothing will ever be added.
 inline constexpr Time kClosed = UINT64_MAX;
 
-/// Names a shard within its group. Chosen by whoever creates it, so that a catalog row can carry the
-/// id in the very commit that makes the shard; an id is never used twice.
+/// Names a shard within its group. Chosen by whoever creates it, so that a catalog row can carry
+/// the id in the very commit that makes the shard; an id is never used twice.
 enum class ShardId : std::uint64_t {};
 
 /// Counts the writers that took a group over. A commit under an epoch that is not the newest is

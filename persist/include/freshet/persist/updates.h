@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A list of (row bytes, time, diff), the unit in which data enters and leaves persist.
 ///
-/// Rows are opaque: only `memcmp` order and equality count. All rows share one buffer, so a list costs
-/// four allocations whatever its size.
-/// Invariant: `is_consolidated()` means ordered by (row, time), each pair once, no diff zero.
-/// Errors: the rows of one list hold less than 4 GiB; more is a bug of the caller.
+/// Rows are opaque: only `memcmp` order and equality count. All rows share one buffer, so a list
+/// costs four allocations whatever its size. Invariant: `is_consolidated()` means ordered by (row,
+/// time), each pair once, no diff zero. Errors: the rows of one list hold less than 4 GiB; more is
+/// a bug of the caller.
 ///
 ///     Updates updates;
 ///     updates.push(row, 7, +1);
@@ -72,8 +72,8 @@ class Updates {
   [[nodiscard]] Time greatest_time() const;
 
   /// Takes over what a decoder has filled in. `offsets` has one more element than `times`.
-  static Updates adopt(base::Bytes rows, std::vector<std::uint32_t> offsets, std::vector<Time> times,
-                       std::vector<Diff> diffs);
+  static Updates adopt(base::Bytes rows, std::vector<std::uint32_t> offsets,
+                       std::vector<Time> times, std::vector<Diff> diffs);
 
   friend bool operator==(const Updates&, const Updates&) = default;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A file system in memory that loses power: what was not synced is then lost, torn or kept, by seed.
+/// A file system in memory that loses power: what was not synced is then lost, torn or kept, by
+/// seed.
 ///
 /// Content is durable after `sync` on the file, a name after `sync_directory` on its directory. At
 /// `restart` every write since the last sync of its file is, each by itself, kept, dropped, or kept
-/// only in some of its 512-byte sectors; a file may have grown without its data. Every change of a name
-/// since the last sync of its directory is kept or dropped. Power goes at an operation of the caller's
-/// choice: that one and all later fail with kUnavailable and do nothing.
-/// Thread safety: none; for use under `SimScheduler`.
+/// only in some of its 512-byte sectors; a file may have grown without its data. Every change of a
+/// name since the last sync of its directory is kept or dropped. Power goes at an operation of the
+/// caller's choice: that one and all later fail with kUnavailable and do nothing. Thread safety:
+/// none; for use under `SimScheduler`.
 ///
 ///     LossyFileSystem disk(seed);
 ///     disk.power_off_after(random.below(500));
@@ -35,8 +36,8 @@ class LossyFileSystem final : public freshet::base::FileSystem {
   /// Writes that would make all files together larger fail with kExhausted and do nothing.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   [[nodiscard]] std::uint64_t used() const { return used_; }
-  /// The n-th sync of a file from now fails with kUnavailable, and the system forgets that those writes were
-  /// not on the disk: a second sync succeeds and does nothing for them.
+  /// The n-th sync of a file from now fails with kUnavailable, and the system forgets that those
+  /// writes were not on the disk: a second sync succeeds and does nothing for them.
   void fail_sync_after(std::uint64_t syncs) { failing_sync_ = syncs; }
   [[nodiscard]] bool sync_failed() const { return sync_failed_; }
   /// Decides what survived, releases all locks, and goes on. Old `File`s stay dead.

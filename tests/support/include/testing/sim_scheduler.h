@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A scheduler on one thread, with virtual time and a seed: any failure is a seed that replays.
 ///
-/// Tasks that are ready run in an order drawn from the seed; time stands still while any is ready and
-/// then jumps to the next timer. Blocking tasks become ready after a random little while. Several
-/// simulated processes share one: a killed process is dropped with all its tasks and timers.
-/// Invariant: the same seed and the same posts give the same run, to the last task.
-/// Thread safety: none; one thread drives it.
+/// Tasks that are ready run in an order drawn from the seed; time stands still while any is ready
+/// and then jumps to the next timer. Blocking tasks become ready after a random little while.
+/// Several simulated processes share one: a killed process is dropped with all its tasks and
+/// timers. Invariant: the same seed and the same posts give the same run, to the last task. Thread
+/// safety: none; one thread drives it.
 ///
 ///     SimScheduler sim(seed);
 ///     auto& process = sim.new_process();             // a base::Scheduler

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// SQLite's operating system, on a `base::FileSystem`: with `LossyFileSystem` a database loses power.
+/// SQLite's operating system, on a `base::FileSystem`: with `LossyFileSystem` a database loses
+/// power.
 ///
-/// It syncs what SQLite's own unix layer syncs: files when asked, and the directory of a new file at
-/// its first sync. Locks do nothing; there is no shared memory, so WAL needs locking_mode=EXCLUSIVE.
-/// Lifetime: registered under `name` while it lives; all its databases are closed before.
+/// It syncs what SQLite's own unix layer syncs: files when asked, and the directory of a new file
+/// at its first sync. Locks do nothing; there is no shared memory, so WAL needs
+/// locking_mode=EXCLUSIVE. Lifetime: registered under `name` while it lives; all its databases are
+/// closed before.
 ///
 ///     SqliteVfs vfs(disk, "lossy-7", seed);   // a new seed for each life of the process
 ///     sqlite3_open_v2(path, &db, flags, "lossy-7");

@@ -30,7 +30,8 @@ class Appender : public std::enable_shared_from_this<Appender> {
   explicit Appender(SinkOptions options);
   /// What to wake when an append is done.
   void activate_with(timely::Activator activator);
-  /// Takes the updates before `frontier` out of `pending` and appends them, unless an append is under way.
+  /// Takes the updates before `frontier` out of `pending` and appends them, unless an append is
+  /// under way.
   void advance(Updates& pending, Time frontier);
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Carries what a reader delivers to the workers of a dataflow; shared by the instances of one source.
+/// Carries what a reader delivers to the workers of a dataflow; shared by the instances of one
+/// source.
 ///
-/// One reader per source and process. It reads ahead while fewer than `chunks_max` chunks wait, deals them
-/// to the workers in turn and tells all of them of progress. It stops when the last instance is gone.
-/// Thread safety: all of it.
+/// One reader per source and process. It reads ahead while fewer than `chunks_max` chunks wait,
+/// deals them to the workers in turn and tells all of them of progress. It stops when the last
+/// instance is gone. Thread safety: all of it.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +26,16 @@ struct SourceOptions {
   ReadOptions read;
   /// Runs the reading loop; outlives the dataflow.
   base::Scheduler& scheduler;
-  /// Called once if reading fails, on a task. The source then keeps its frontier for ever: whoever owns
-  /// the dataflow drops it.
+  /// Called once if reading fails, on a task. The source then keeps its frontier for ever: whoever
+  /// owns the dataflow drops it.
   std::function<void(Error)> on_error;
   std::size_t chunks_max = 8;
 };
 
 class Feed : public std::enable_shared_from_this<Feed> {
  public:
-  /// What one worker finds: updates at `time` or later, or news that nothing before `time` will come.
+  /// What one worker finds: updates at `time` or later, or news that nothing before `time` will
+  /// come.
   struct Item {
     std::shared_ptr<const Updates> updates{};  ///< Null for progress alone.
     Time time = 0;

@@ -2,11 +2,12 @@
 /// Writes a stream into a shard: whenever its frontier has moved, what is complete is appended.
 ///
 /// `encode(M&&, Updates&)` adds the rows of a message. The shard's upper follows the frontier, so a
-/// restarted dataflow that starts at that upper writes everything once. One append is under way at a time;
-/// what becomes complete meanwhile goes with the next.
-/// The stream must arrive at worker 0 (a dataflow of width 1, or an exchange before).
+/// restarted dataflow that starts at that upper writes everything once. One append is under way at
+/// a time; what becomes complete meanwhile goes with the next. The stream must arrive at worker 0
+/// (a dataflow of width 1, or an exchange before).
 ///
-///     persist::persist_sink(rows, "view", {.group = group, .shard = id, .epoch = epoch, .upper = d,
+///     persist::persist_sink(rows, "view", {.group = group, .shard = id, .epoch = epoch, .upper =
+///     d,
 ///                                          .scheduler = scheduler, .on_error = fail}, encode);
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A shard as a stream: its content as of one time, then every change after it.
 ///
-/// `decode(const Updates&)` turns stored rows into a message; it is copied per worker and runs there. The
-/// rows keep their own times: a message travels with a capability at or before them. `read.filter` leaves
-/// out blocks by their statistics; `read.until` ends the stream.
+/// `decode(const Updates&)` turns stored rows into a message; it is copied per worker and runs
+/// there. The rows keep their own times: a message travels with a capability at or before them.
+/// `read.filter` leaves out blocks by their statistics; `read.until` ends the stream.
 ///
 ///     auto rows = persist::persist_source<Rows>(scope, "orders", {
 ///         .group = group, .read = {.shard = id, .as_of = t}, .scheduler = scheduler,
@@ -57,10 +57,10 @@ template <typename M, typename Decode>
 timely::Stream<Time, M> persist_source(const timely::Scope<Time>& scope, std::string name,
                                        SourceOptions options, Decode decode) {
   auto feed = std::make_shared<Feed>(std::move(options), scope.width());
-  return scope.template source<M>(
-      std::move(name), [feed = std::move(feed), decode](timely::Setup<Time>& setup) {
-        return SourceOperator<M, Decode>(feed, setup, decode);
-      });
+  return scope.template source<M>(std::move(name),
+                                  [feed = std::move(feed), decode](timely::Setup<Time>& setup) {
+                                    return SourceOperator<M, Decode>(feed, setup, decode);
+                                  });
 }
 
 }  // namespace freshet::persist
