@@ -2,6 +2,7 @@
 #include <freshet/persist/client.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include <freshet/base/assert.h>
@@ -18,6 +19,8 @@ using base::Future;
 using base::Unit;
 
 namespace {
+
+constexpr const char* kGroupPrefix = "group/";
 
 bool is_name(const std::string& name) {
   return !name.empty() && name.find_first_not_of(
@@ -80,11 +83,33 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
       Future<Unit> sweeping = Session::sweep(self->session);
       Result<Unit> swept = co_await std::move(sweeping);
       FRESHET_CO_CHECK(swept);
+      Future<Unit> removing = remove_orphans(self);
+      Result<Unit> removed = co_await std::move(removing);
+      FRESHET_CO_CHECK(removed);
       self->swept = true;
     }
     Future<Unit> loading = Machine::load(std::move(machine));
     Result<Unit> loaded = co_await std::move(loading);
     co_return std::move(loaded);
+  }
+
+  // Objects of groups that are no more: their removal was interrupted.
+  static Future<Unit> remove_orphans(std::shared_ptr<State> self) {
+    Future<std::vector<std::string>> asking = self->environment.consensus.list_keys(kGroupPrefix);
+    Result<std::vector<std::string>> keys = co_await std::move(asking);
+    FRESHET_CO_CHECK(keys);
+    Future<std::vector<BlobInfo>> listing = self->environment.blob.list("");
+    Result<std::vector<BlobInfo>> objects = co_await std::move(listing);
+    FRESHET_CO_CHECK(objects);
+    const std::set<std::string> known(keys->begin(), keys->end());
+    for (const BlobInfo& object : *objects) {
+      const std::string group = object.key.substr(0, object.key.find('/'));
+      if (known.contains(kGroupPrefix + group)) continue;
+      Future<Unit> removing = self->environment.blob.remove(object.key);
+      Result<Unit> removed = co_await std::move(removing);
+      FRESHET_CO_CHECK(removed);
+    }
+    co_return Unit{};
   }
 
   void finish_open(const std::string& name, Result<Unit> loaded) {

@@ -32,6 +32,17 @@ BatchEntry make_batch(const UploadedBatch& data, std::uint64_t id, Time lower, T
   return std::make_shared<const Batch>(std::move(batch));
 }
 
+std::vector<ShardId> shards_of(const Commit& commit) {
+  std::vector<ShardId> shards;
+  for (const CreateShard& create : commit.create) shards.push_back(create.shard);
+  for (const Append& append : commit.append) shards.push_back(append.shard);
+  for (const Downgrade& downgrade : commit.downgrade) shards.push_back(downgrade.shard);
+  shards.insert(shards.end(), commit.drop.begin(), commit.drop.end());
+  return shards;
+}
+
+Unexpected closed() { return fail(ErrorCode::kCancelled, "persist was closed"); }
+
 bool times_within(const UploadedBatch& data, Time lower, Time upper) {
   for (const Run& run : data.runs) {
     for (const PartRef& part : run) {
@@ -120,8 +131,9 @@ Future<Unit> Machine::prepare(std::shared_ptr<Machine> self, Append& append) {
   co_return Unit{};
 }
 
+// The request takes its place in the queue at once; what is to be uploaded is, meanwhile.
 Future<CommitOutcome> Machine::commit(std::shared_ptr<Machine> self, Commit commit) {
-  for (Append& append : commit.append) {
+  for (const Append& append : commit.append) {
     for (const BatchRef& batch : append.batches) {
       if (batch->group != self->name_ || batch->shard != append.shard) {
         co_return fail(ErrorCode::kInvalid, "a batch was built for another shard");
@@ -130,23 +142,28 @@ Future<CommitOutcome> Machine::commit(std::shared_ptr<Machine> self, Commit comm
     if (append.upper < append.lower) {
       co_return fail(ErrorCode::kInvalid, "an append moves the upper back");
     }
+  }
+  const auto work = std::make_shared<Work>(Work{.commit = std::move(commit)});
+  Request request{.work = work};
+  Future<CommitOutcome> answer = request.promise.future();
+  if (!self->enqueue(std::move(request))) co_return closed();
+  for (Append& append : work->commit.append) {
+    if (append.updates.empty() || work->failure) continue;
     Future<Unit> preparing = prepare(self, append);
     Result<Unit> prepared = co_await std::move(preparing);
-    FRESHET_CO_CHECK(prepared);
+    if (!prepared) work->failure = prepared.error();
   }
-  Request request;
-  request.commit = std::move(commit);
-  Future<CommitOutcome> answer = request.promise.future();
-  self->enqueue(std::move(request));
+  work->ready = true;
+  self->start_pump();
   Result<CommitOutcome> outcome = co_await std::move(answer);
   co_return std::move(outcome);
 }
 
 Future<Epoch> Machine::acquire(std::shared_ptr<Machine> self) {
-  Request request;
-  request.acquire = true;
+  Request request{.work = std::make_shared<Work>(Work{.ready = true}), .acquire = true};
   Future<CommitOutcome> answer = request.promise.future();
-  self->enqueue(std::move(request));
+  if (!self->enqueue(std::move(request))) co_return closed();
+  self->start_pump();
   Result<CommitOutcome> outcome = co_await std::move(answer);
   FRESHET_CO_CHECK(outcome);
   co_return outcome->epoch;
@@ -162,13 +179,12 @@ Future<Unit> Machine::join(std::shared_ptr<Machine> self, Epoch epoch) {
   co_return Unit{};
 }
 
-void Machine::enqueue(Request request) {
-  const bool taken = inbox_.with([&](Inbox& inbox) {
+bool Machine::enqueue(Request request) {
+  return inbox_.with([&](Inbox& inbox) {
+    request.order = ++inbox.last_order;
     if (!inbox.closed) inbox.requests.push_back(std::move(request));
     return !inbox.closed;
   });
-  if (taken) return start_pump();
-  request.promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
 }
 
 bool Machine::has_requests() const {
@@ -190,31 +206,44 @@ std::shared_ptr<Machine::Attempt> Machine::build_attempt() {
   auto attempt = std::make_shared<Attempt>(state());
   std::deque<Request> waiting;
   inbox_.with([&](Inbox& inbox) { waiting.swap(inbox.requests); });
+  std::set<ShardId> blocked;
   for (Request& request : waiting) {
-    const Draft before = attempt->draft;
-    RequestSteps steps(attempt->draft);
-    request.outcome = {};
-    const Result<void> added = request.acquire
-                                   ? steps.add(step::TakeOver{attempt->draft.epoch() + 1})
-                                   : steps.add(request.commit, request.outcome);
-    if (added) {
-      request.outcome.epoch = attempt->draft.epoch();
-      std::ranges::move(steps.steps, std::back_inserter(attempt->steps));
-      attempt->accepted.push_back(std::move(request));
-      continue;
-    }
-    attempt->draft = before;
-    if (!request.verified) {
-      attempt->stale = true;
-      attempt->unverified.push_back(std::move(request));
-    } else if (added.error().code == ErrorCode::kConflict) {
-      request.promise.resolve(request.outcome);
+    const std::vector<ShardId> shards = shards_of(request.work->commit);
+    const bool behind =
+        std::ranges::any_of(shards, [&](ShardId shard) { return blocked.contains(shard); });
+    if (request.work->ready && !behind) {
+      take_request(*attempt, std::move(request));
     } else {
-      request.promise.resolve(Unexpected(added.error()));
+      blocked.insert(shards.begin(), shards.end());
+      attempt->waiting.push_back(std::move(request));
     }
   }
   if (!attempt->stale) add_upkeep(*attempt);
   return attempt;
+}
+
+void Machine::take_request(Attempt& attempt, Request request) {
+  if (request.work->failure) return request.promise.resolve(fail(*request.work->failure));
+  const Draft before = attempt.draft;
+  RequestSteps steps(attempt.draft);
+  request.outcome = {};
+  const Result<void> added = request.acquire ? steps.add(step::TakeOver{attempt.draft.epoch() + 1})
+                                             : steps.add(request.work->commit, request.outcome);
+  if (added) {
+    request.outcome.epoch = attempt.draft.epoch();
+    std::ranges::move(steps.steps, std::back_inserter(attempt.steps));
+    attempt.accepted.push_back(std::move(request));
+    return;
+  }
+  attempt.draft = before;
+  if (!request.verified) {
+    attempt.stale = true;
+    attempt.waiting.push_back(std::move(request));
+  } else if (added.error().code == ErrorCode::kConflict) {
+    request.promise.resolve(request.outcome);
+  } else {
+    request.promise.resolve(Unexpected(added.error()));
+  }
 }
 
 void Machine::add_upkeep(Attempt& attempt) {
@@ -259,22 +288,21 @@ void Machine::give_back_upkeep(Pending upkeep) {
   if (upkeep.rollup && !pending_.rollup) pending_.rollup = std::move(upkeep.rollup);
 }
 
-void Machine::give_back(Attempt& attempt) {
-  std::vector<Request> refused;
-  inbox_.with([&](Inbox& inbox) {
-    for (auto* requests : {&attempt.unverified, &attempt.accepted}) {
-      if (inbox.closed) {
-        std::ranges::move(*requests, std::back_inserter(refused));
-      } else {
-        inbox.requests.insert(inbox.requests.begin(), std::make_move_iterator(requests->begin()),
-                              std::make_move_iterator(requests->end()));
-      }
-      requests->clear();
-    }
+void Machine::put_back(std::vector<Request>& requests) {
+  const bool refuse = inbox_.with([&](Inbox& inbox) {
+    if (inbox.closed) return true;
+    std::ranges::move(requests, std::back_inserter(inbox.requests));
+    std::ranges::sort(inbox.requests, {}, &Request::order);
+    return false;
   });
-  for (Request& request : refused) {
-    request.promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
+  if (refuse) {
+    for (Request& request : requests) request.promise.resolve(closed());
   }
+  requests.clear();
+}
+
+void Machine::give_back(Attempt& attempt) {
+  put_back(attempt.accepted);
   give_back_upkeep(std::exchange(attempt.upkeep, {}));
 }
 
@@ -302,6 +330,7 @@ Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
   while (self->has_requests() || (self->upkeep_due_ && !self->pending_.empty())) {
     if (self->is_closed()) break;
     const auto attempt = self->build_attempt();
+    self->put_back(attempt->waiting);
     if (attempt->stale) {
       self->give_back(*attempt);
       Future<Unit> looking = look_again(self);
@@ -311,7 +340,7 @@ Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
     }
     if (attempt->steps.empty()) {
       for (Request& request : attempt->accepted) request.promise.resolve(request.outcome);
-      continue;
+      break;  // what is left is not ready, and starts the pump when it is
     }
     StateVersion version{.seqno = self->state().seqno + 1,
                          .mark = self->random_.with([](base::Random& r) { return r.next(); }),

@@ -28,7 +28,7 @@ Machine::Machine(Environment environment, const ClientOptions& options,
       random_(std::in_place, base::Random(base::mix64(options.seed) ^ hash_bytes(name_))) {}
 
 std::string Machine::new_key(const char* kind) {
-  return name_ + "/" + session_->id() + "/" + kind + std::to_string(next_object_.fetch_add(1));
+  return name_ + "/" + session_->id() + "/" + kind + std::to_string(session_->next_number());
 }
 
 Future<Unit> Machine::load(std::shared_ptr<Machine> self) {

@@ -5,7 +5,6 @@
 // at under its lock, and is written on the strand only. One compare-and-set is under way at a time.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -82,8 +81,16 @@ class Machine : public std::enable_shared_from_this<Machine> {
     Time time = 0;
     base::Promise<Time> promise;
   };
+  /// A commit whose large updates are still on their way to Blob is not ready; those that came
+  /// later and touch one of its shards wait behind it.
+  struct Work {
+    Commit commit{};
+    bool ready = false;
+    std::optional<Error> failure{};
+  };
   struct Request {
-    Commit commit;
+    std::shared_ptr<Work> work;
+    std::uint64_t order = 0;  ///< Of arrival.
     bool acquire = false;
     bool verified = false;  ///< The state is known to be newer than the request.
     base::Promise<CommitOutcome> promise;
@@ -92,7 +99,8 @@ class Machine : public std::enable_shared_from_this<Machine> {
   /// Who waits for an answer. Under a lock, so that a client that goes away can send all of them
   /// home even when its scheduler runs nothing any more: they hold the machine.
   struct Inbox {
-    std::deque<Request> requests{};
+    std::deque<Request> requests{};  ///< By order.
+    std::uint64_t last_order = 0;
     std::vector<base::Promise<base::Unit>> settled{};
     bool closed = false;
   };
@@ -117,14 +125,14 @@ class Machine : public std::enable_shared_from_this<Machine> {
     Draft draft;
     std::vector<Step> steps{};
     std::vector<Request> accepted{};
-    std::vector<Request> unverified{};
-    Pending upkeep{};    ///< What of the pending upkeep rides along.
-    bool stale = false;  ///< A request was refused by a state that may be old.
+    std::vector<Request> waiting{};  ///< Not ready, or refused by a state that may be old.
+    Pending upkeep{};                ///< What of the pending upkeep rides along.
+    bool stale = false;              ///< A request was refused by a state that may be old.
   };
   enum class Written : std::uint8_t { kApplied, kMismatch };
 
   // commit.cc
-  void enqueue(Request request);
+  bool enqueue(Request request);
   [[nodiscard]] bool has_requests() const;
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool settling() const;
@@ -132,12 +140,14 @@ class Machine : public std::enable_shared_from_this<Machine> {
   static base::Future<base::Unit> pump(std::shared_ptr<Machine> self);
   static base::Future<base::Unit> prepare(std::shared_ptr<Machine> self, Append& append);
   std::shared_ptr<Attempt> build_attempt();
+  void take_request(Attempt& attempt, Request request);
   void add_upkeep(Attempt& attempt);
   static base::Future<base::Unit> look_again(std::shared_ptr<Machine> self);
   static base::Future<Written> write(std::shared_ptr<Machine> self, Version version,
                                      std::uint64_t mark);
   void truncate(std::uint64_t seqno);
   void accept(Attempt& attempt, const StateVersion& version, std::size_t bytes);
+  void put_back(std::vector<Request>& requests);
   void give_back(Attempt& attempt);
   void give_back_upkeep(Pending upkeep);
   const GroupState& state() {
@@ -177,7 +187,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
   base::Guarded<View> view_;
   base::Guarded<Inbox> inbox_;
   base::Guarded<base::Random> random_;
-  std::atomic<std::uint64_t> next_object_{1};
 
   // On the strand from here.
   bool pumping_ = false;

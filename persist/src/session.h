@@ -4,6 +4,7 @@
 // A process that is alone (`exclusive`) publishes nothing: whoever compacts is itself.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,8 @@ class Session : public std::enable_shared_from_this<Session> {
   base::TaskQueue& queue() { return strand_; }
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] bool exclusive() const { return exclusive_; }
+  /// Never the same twice in a session.
+  std::uint64_t next_number() { return next_number_.fetch_add(1); }
 
   /// `current` tells what this process reads of the group, whenever the session writes; the first
   /// time is before this resolves.
@@ -67,6 +70,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string id_;
   std::string key_;
   base::Strand strand_;
+  std::atomic<std::uint64_t> next_number_{1};
   /// Who waits for the next write. Under a lock for `close`: they hold the session.
   struct Inbox {
     std::vector<base::Promise<base::Unit>> waiting{};

@@ -102,6 +102,27 @@ TEST_CASE("group: commits asked for at once go out in one version, in order", "[
   CHECK(head->seqno < 8);
 }
 
+TEST_CASE("group: commits to one shard keep their order, also when the first must upload",
+          "[persist][group]") {
+  World world;
+  const auto append = [&](ShardId shard, Time lower, std::size_t rows) {
+    Commit commit{.epoch = world.epoch};
+    commit.append.push_back({.shard = shard, .lower = lower, .upper = lower + 1});
+    for (std::size_t i = 0; i < rows; ++i) {
+      commit.append.back().updates.push("row " + std::to_string(i), lower, 1);
+    }
+    return world.group->commit(std::move(commit));
+  };
+  auto large = append(kOrders, 0, 10000);
+  auto small = append(kOrders, 1, 1);
+  auto other = append(kItems, 0, 1);
+  CHECK(world.process.wait(std::move(other))->committed());
+  CHECK_FALSE(large.is_ready());  // another shard does not wait for it
+  CHECK(world.process.wait(std::move(small))->committed());
+  CHECK(world.process.wait(std::move(large))->committed());
+  CHECK(world.group->shard(kOrders)->updates == 10001);
+}
+
 TEST_CASE("group: a new writer fences the old one, also in another process", "[persist][group]") {
   World world({.seed = 1, .exclusive = false});
   SimClient other(world.sim, *world.blob, *world.consensus, {.seed = 2, .exclusive = false});
@@ -350,9 +371,12 @@ TEST_CASE("group: after a restart all is there, and leftovers are swept", "[pers
   auto builder = world.group->build_batch(kItems);
   REQUIRE(world.process.wait(builder->add(updates_of({{"never appended", 1, 1}}))));
   REQUIRE(world.process.wait(builder->finish()));
+  // The objects of a group whose removal was interrupted.
+  REQUIRE(world.process.wait(world.blob->set("gone/1/p1", std::make_shared<base::Bytes>("x"))));
   world.process.kill();
   SimClient next(world.sim, *world.blob, *world.consensus, {.seed = 2});
   const auto group = next.open("tables");
+  CHECK(next.wait(world.blob->get("gone/1/p1")).error().code == ErrorCode::kNotFound);
   CHECK(group->shard(kOrders)->upper == 40);
   CHECK(next.content(*group, kOrders, 39)->size() == 40);
   REQUIRE(next.wait(group->acquire_writer()));

@@ -141,10 +141,11 @@ class Group {
   /// Joins the writers of an epoch that somebody else acquired and handed over. kConflict if it is
   /// not the newest.
   virtual base::Future<base::Unit> join_writer(Epoch epoch) = 0;
-  /// All or nothing. Errors: kUnavailable and kExhausted: nothing happened; kIndeterminate: only
-  /// when the client is closed in between, or its trace is gone; kInvalid: updates outside [lower,
-  /// upper), bounds the wrong way round, a shard created twice, since past upper; kNotFound: no
-  /// such shard.
+  /// All or nothing. Commits that touch a shard in common take effect in the order of the calls,
+  /// also when an earlier one must upload first. Errors: kUnavailable and kExhausted: nothing
+  /// happened; kIndeterminate: only when the client is closed in between, or its trace is gone;
+  /// kInvalid: updates outside [lower, upper), bounds the wrong way round, a shard created twice,
+  /// since past upper; kNotFound: no such shard.
   virtual base::Future<CommitOutcome> commit(Commit commit) = 0;
   virtual std::unique_ptr<BatchBuilder> build_batch(ShardId shard) = 0;
   /// Lets history before `since` be folded. A later commit carries it, or one of its own within a
