@@ -65,9 +65,9 @@ def demo(out, folder, arguments, scale):
 
 
 def subscribe_snapshot(freshet):
-    """What `COPY (SUBSCRIBE tpch_q15) TO STDOUT` prints in its first three seconds, through psql."""
+    """What `COPY (SUBSCRIBE tpch_q15) TO STDOUT` prints until it is cancelled after three seconds, through psql."""
     import subprocess
-    done = subprocess.run(["timeout", "3", "psql", "-X", "-q", freshet.address, "-c",
+    done = subprocess.run(["timeout", "--signal=INT", "3", "psql", "-X", "-q", freshet.address, "-c",
                            "COPY (SUBSCRIBE tpch_q15) TO STDOUT;"], capture_output=True, text=True)
     return done.stdout or done.stderr
 

@@ -124,7 +124,10 @@ class Freshet(Server):
                    f"127.0.0.1:{self.port or 0}", *self.extra]
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
-        self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        # A crash leaves its core in the folder, which stays when the proof fails.
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+        self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                        cwd=os.path.dirname(self.log_path))
         log.close()
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every bad input has its SQLSTATE and message, and the server goes on with nothing lost."""
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import report
+import servers
+import wire
+
+# Statements that PostgreSQL refuses too: same SQLSTATE and same message.
+SAME_AS_POSTGRES = [
+    "SELEC 1", "SELECT 1 +", "SELECT (1", "SELECT 'open", "SELECT FROM WHERE", "CREATE TABLE", "INSERT INTO kept",
+    "SELECT * FROM nosuch", "SELECT nosuch FROM kept", "SELECT kept.nosuch FROM kept", "SELECT nosuch(1)",
+    "SELECT upper(1)", "SELECT id + name FROM kept", "SELECT * FROM kept WHERE id", "SELECT * FROM kept WHERE id = 'abc'",
+    "SELECT id FROM kept GROUP BY name", "SELECT sum(sum(id)) FROM kept", "SELECT * FROM kept ORDER BY 9",
+    "SELECT (SELECT id FROM kept)", "SELECT 1 UNION SELECT 'x'", "SELECT 1 UNION SELECT 1, 2", "VALUES (1), (1, 2)",
+    "INSERT INTO kept VALUES ('x', 'y')", "INSERT INTO kept VALUES (1, 'y', 3)", "INSERT INTO kept (nosuch) VALUES (1)",
+    "INSERT INTO nosuch VALUES (1)", "UPDATE kept SET nosuch = 1", "DELETE FROM nosuch", "CREATE TABLE kept (a int)",
+    "DROP TABLE nosuch", "DROP VIEW kept", "CREATE VIEW v AS SELECT nosuch FROM kept", "CREATE TABLE u (a nosuchtype)",
+    "SELECT 1 / 0", "SELECT 1 % 0", "SELECT 1.0 / 0", "SELECT 2147483647 + 1", "SELECT 9223372036854775807 + 1",
+    "SELECT 32768::smallint", "SELECT abs((-2147483648)::int)", "SELECT 1e308::float8 * 10", "SELECT 'abc'::int",
+    "SELECT '99999999999'::int", "SELECT '2021-02-30'::date", "SELECT 'x'::boolean", "SELECT 'zz'::uuid",
+    "SELECT 1000::numeric(3,0)", "SELECT sqrt(-1)", "SELECT ln(0)", "SELECT 'a' ~ '('", "SELECT substring('x' FROM 1 FOR -1)",
+    "SELECT CASE WHEN 1 THEN 2 END", "SELECT 1 IN (1, 'x')", "SELECT * FROM kept k, kept k", "SELECT id FROM kept a, kept b",
+    "EXECUTE nosuch", "FETCH 1 FROM nosuch", "DEALLOCATE nosuch", "SET nosuch_variable = 1", "SELECT $1",
+    "SELECT * FROM kept LIMIT -1", "SELECT DISTINCT id FROM kept ORDER BY name", "SELECT id FROM kept HAVING id > 1",
+    "SELECT date '2020-01-01' + date '2020-01-01'", "SELECT ARRAY[1, 'x']", "SELECT * FROM (SELECT 1) AS s WHERE nope",
+    "COPY nosuch FROM STDIN", "COPY kept (nosuch) FROM STDIN",
+]
+
+
+class Case:
+    """The server under test, with a table whose content every case must leave alone."""
+
+    def __init__(self, out, freshet):
+        self.out, self.freshet = out, freshet
+        self.wire = wire.Wire(freshet.port)
+
+    def query(self, sql, data=None):
+        return self.wire.query(sql, data)
+
+    def ok(self, sql, data=None):
+        answer = self.query(sql, data)
+        if answer.error:
+            self.out.fail(f"{sql}: {answer.error.get('C')} {answer.error.get('M')}")
+        return answer.rows
+
+    def fails(self, sql, state, message=None, data=None):
+        answer = self.query(sql, data)
+        got = answer.error or {}
+        if got.get("C") != state or (message and message not in got.get("M", "") + got.get("W", "")):
+            self.out.fail(f"{sql}: expected {state} {message or ''}, came {got.get('C')} {got.get('M', answer.rows[:3])}")
+            return False
+        return True
+
+    def equals(self, sql, rows):
+        answer = self.query(sql)
+        if answer.error or answer.rows != rows:
+            self.out.fail(f"{sql}: expected {rows}, came {answer.error or answer.rows[:5]}")
+            return False
+        return True
+
+    def goes_on(self, what):
+        """A new session can be opened and sees what was kept."""
+        try:
+            fresh = wire.Wire(self.freshet.port, timeout=20)
+            answer = fresh.query("SELECT count(*), sum(id), min(name) FROM kept")
+            good = answer.rows == [["1000", "500500", "name 1"]]
+            fresh.close()
+            self.out.check(good, f"{what}: the server goes on with nothing lost", answer.error or answer.rows)
+        except (wire.Gone, OSError) as error:
+            self.out.fail(f"{what}: the server is gone or silent: {error}\n{self.freshet.log_tail()}")
+            if not self.freshet.alive():
+                self.freshet.start()
+            self.wire = wire.Wire(self.freshet.port)
+
+
+def main(argv):
+    parser = report.options("bad-input", __doc__)
+    parser.add_argument("--only", help="one case by name")
+    arguments = parser.parse_args(argv)
+    out = report.Report("bad-input")
+    with report.Folder(arguments, out) as folder:
+        freshet = servers.Freshet(folder, arguments)
+        try:
+            freshet.run("CREATE TABLE kept (id int, name text)")
+            freshet.run("INSERT INTO kept SELECT g, 'name ' || g FROM generate_series(1, 1000) AS g")
+            case = Case(out, freshet)
+            for step in (refused_statements, bad_rows, overflow, bad_csv, protocol_garbage, clients_gone,
+                         many_connections, second_server, flipped_bit, full_disk):
+                if arguments.only in (None, step.__name__):
+                    before = len(out.failures)
+                    try:
+                        step(case, folder, arguments)
+                    except (wire.Gone, OSError) as error:
+                        out.fail(f"{step.__name__}: {type(error).__name__} {error}")
+                    case.goes_on(step.__name__.replace("_", " "))
+                    if len(out.failures) > before:
+                        out.say(f"{step.__name__}: {len(out.failures) - before} failures")
+            freshet.kill()
+            freshet.start()
+            case.wire = wire.Wire(freshet.port)
+            case.goes_on("kill and restart at the end")
+        finally:
+            freshet.kill()
+    return out.finish()
+
+
+def refused_statements(case, folder, arguments):
+    with servers.Postgres(folder) as postgres:
+        postgres.run("CREATE TABLE kept (id int, name text)")
+        postgres.run("INSERT INTO kept SELECT g, 'name ' || g FROM generate_series(1, 1000) AS g")
+        judge = wire.Wire(postgres.port, "postgres", "postgres")
+        good = 0
+        for sql in SAME_AS_POSTGRES:
+            expected, came = judge.query(sql).error, case.query(sql).error or {}
+            if expected is None:
+                case.out.fail(f"PostgreSQL accepts {sql}")
+            elif (came.get("C"), came.get("M")) == (expected["C"], expected["M"]):
+                good += 1
+            else:
+                case.out.fail(f"{sql}: expected {expected['C']} {expected['M']}; came {came.get('C')} {came.get('M')}")
+        case.out.figure("refused statements with PostgreSQL's SQLSTATE and message", good, f"of {len(SAME_AS_POSTGRES)}")
+
+
+def bad_rows(case, folder, arguments):
+    """A division by zero in row (2, 0): reads fail only where that row is in scope, and heal."""
+    zero = ("22012", "division by zero")
+    case.ok("CREATE TABLE bad (k int, g int, a int, b int)")
+    case.ok("CREATE TABLE other (k int, v text)")
+    case.ok("INSERT INTO bad VALUES (1, 1, 10, 2), (2, 1, 20, 0), (3, 2, 30, 5)")
+    case.ok("INSERT INTO other VALUES (1, 'one'), (2, 'two'), (3, 'three'), (4, 'four')")
+    views = {
+        "bad_keyed": "SELECT k, a / b AS q FROM bad",
+        "bad_projected": "SELECT a / b AS q FROM bad",
+        "bad_join": "SELECT bad.k, v, a / b AS q FROM bad JOIN other ON bad.k = other.k",
+        "bad_groups": "SELECT g, sum(a / b) AS s FROM bad GROUP BY g",
+        "bad_anti": "SELECT k, v FROM other WHERE NOT EXISTS (SELECT 1 FROM bad WHERE bad.k = other.k AND a / b > 0)",
+        "bad_anti_unknown": "SELECT k, v FROM other WHERE NOT EXISTS (SELECT 1 FROM bad WHERE a / b = other.k)",
+    }
+    for kind in ("indexed", "materialized"):
+        for name, sql in views.items():
+            column = {"bad_projected": "q", "bad_groups": "g"}.get(name, "k")
+            case.ok(f"CREATE {'VIEW' if kind == 'indexed' else 'MATERIALIZED VIEW'} {name} AS {sql}")
+            if kind == "indexed":
+                case.ok(f"CREATE INDEX {name}_i ON {name} ({column})")
+        case.ok("CREATE VIEW bad_over AS SELECT k, q + 1 AS q1 FROM bad_keyed")
+        case.fails("SELECT * FROM bad_keyed", *zero)
+        case.equals("SELECT q FROM bad_keyed WHERE k = 1", [["5"]])
+        case.equals("SELECT q FROM bad_keyed WHERE k = 77", [])
+        case.fails("SELECT q FROM bad_keyed WHERE k = 2", *zero)
+        case.fails("SELECT q FROM bad_projected", *zero)
+        case.fails("SELECT q FROM bad_projected WHERE q = 5", *zero)
+        case.equals("SELECT v, q FROM bad_join WHERE k = 3", [["three", "6"]])
+        case.fails("SELECT v, q FROM bad_join WHERE k = 2", *zero)
+        case.fails("SELECT count(*) FROM bad_join", *zero)
+        case.equals("SELECT s FROM bad_groups WHERE g = 2", [["6"]])
+        case.fails("SELECT s FROM bad_groups WHERE g = 1", *zero)
+        case.equals("SELECT v FROM bad_anti WHERE k = 4", [["four"]])
+        case.equals("SELECT v FROM bad_anti WHERE k = 1", [])
+        case.fails("SELECT v FROM bad_anti WHERE k = 2", *zero)
+        case.fails("SELECT v FROM bad_anti_unknown", *zero)
+        case.fails("SELECT v FROM bad_anti_unknown WHERE k = 4", *zero)
+        case.equals("SELECT q1 FROM bad_over WHERE k = 3", [["7"]])
+        case.fails("SELECT q1 FROM bad_over WHERE k = 2", *zero)
+        case.fails("SELECT sum(q1) FROM bad_over", *zero)
+        case.ok("UPDATE bad SET b = 4 WHERE k = 2")
+        case.equals("SELECT * FROM bad_keyed ORDER BY k", [["1", "5"], ["2", "5"], ["3", "6"]])
+        case.equals("SELECT q FROM bad_projected ORDER BY q", [["5"], ["5"], ["6"]])
+        case.equals("SELECT count(*) FROM bad_join", [["3"]])
+        case.equals("SELECT * FROM bad_groups ORDER BY g", [["1", "10"], ["2", "6"]])
+        case.equals("SELECT k, v FROM bad_anti", [["4", "four"]])
+        case.equals("SELECT k FROM bad_anti_unknown ORDER BY k", [["1"], ["2"], ["3"], ["4"]])
+        case.equals("SELECT sum(q1) FROM bad_over", [["19"]])
+        case.ok("UPDATE bad SET b = 0 WHERE k = 2")
+        case.fails("SELECT q FROM bad_keyed WHERE k = 2", *zero)
+        case.ok("DELETE FROM bad WHERE k = 2")
+        case.equals("SELECT count(*) FROM bad_keyed", [["2"]])
+        case.ok("INSERT INTO bad VALUES (2, 1, 20, 0)")
+        case.ok("DROP VIEW bad_over")
+        for name in views:
+            case.ok(f"DROP {'VIEW' if kind == 'indexed' else 'MATERIALIZED VIEW'} {name}")
+
+
+def overflow(case, folder, arguments):
+    case.ok("CREATE TABLE large (k int, i int, b bigint, n numeric(5,2))")
+    case.ok("INSERT INTO large VALUES (1, 2147483647, 9223372036854775807, 999.99), (2, 1, 1, 1)")
+    case.ok("CREATE VIEW sums AS SELECT k, i + 1 AS i1, b + 1 AS b1 FROM large")
+    case.ok("CREATE INDEX sums_k ON sums (k)")
+    case.fails("SELECT * FROM sums WHERE k = 1", "22003", "out of range")
+    case.equals("SELECT i1, b1 FROM sums WHERE k = 2", [["2", "2"]])
+    case.equals("SELECT sum(b) FROM large", [["9223372036854775808"]])
+    case.fails("SELECT sum(i * 2) FROM large", "22003", "integer out of range")
+    case.fails("INSERT INTO large (n) VALUES (1000)", "22003", "numeric field overflow")
+    case.fails("UPDATE large SET i = i + 1", "22003", "integer out of range")
+    case.equals("SELECT sum(i) FROM large", [["2147483648"]])
+
+
+def bad_csv(case, folder, arguments):
+    case.ok("CREATE TABLE csv (a int, b text, c numeric)")
+    good = b"".join(b"%d,x,1.5\n" % i for i in range(5000))
+    for what, bad, state in (("a text for a number", b"nonsense,x,1\n", "22P02"), ("too few columns", b"1,x\n", "22P04"),
+                             ("too many columns", b"1,x,1,1\n", "22P04"), ("an open quote", b'1,"x,1\n', "22P04"),
+                             ("bytes that are not UTF-8", b"1,\xff\xfe,1\n", "22021")):
+        answer = case.query("COPY csv FROM STDIN CSV", good + bad + (b"" if bad.startswith(b'1,"') else good))
+        error = answer.error or {}
+        case.out.check(error.get("C") == state and "line 5001" in str(error),
+                       f"COPY with {what}: {state} that names line 5001", error)
+        case.equals("SELECT count(*) FROM csv", [["0"]])
+    case.ok("COPY csv FROM STDIN CSV", good)
+    case.equals("SELECT count(*) FROM csv", [["5000"]])
+
+
+def protocol_garbage(case, folder, arguments):
+    port = case.freshet.port
+    chance = random.Random(arguments.seed)
+    pieces = [b"", b"\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", struct.pack("!i", 0), struct.pack("!i", -1),
+              struct.pack("!ii", 8, 0), struct.pack("!ii", 0x7FFFFFFF, 196608), struct.pack("!ii", 9, 196608) + b"\0",
+              struct.pack("!ii", 8, 2 << 16), struct.pack("!ii", 12, 196608) + b"user",
+              bytes(chance.randrange(256) for _ in range(4096))]
+    for garbage in pieces:
+        raw = wire.Wire(port, startup=False, timeout=5)
+        raw.send_raw(garbage)
+        raw.socket.shutdown(socket.SHUT_WR)
+        try:
+            while raw.socket.recv(4096):
+                pass
+        except OSError:
+            pass
+        raw.close(politely=False)
+    case.goes_on("garbage instead of a startup message")
+    for what, message, state in (
+            ("a message of unknown type", b"\x01" + struct.pack("!i", 4), "08P01"),
+            ("a length of zero", b"Q" + struct.pack("!i", 0), "08P01"),
+            ("a negative length", b"Q" + struct.pack("!i", -5), "08P01"),
+            ("a length of 2 GB", b"Q" + struct.pack("!i", 0x7FFFFFFF), "08P01"),
+            ("a Bind that is cut", b"B" + struct.pack("!i", 6) + b"\0\0", "08P01"),
+            ("a Bind with a count past its end", b"B" + struct.pack("!i", 12) + b"\0\0" + struct.pack("!hhh", 0, 9999, 0), "08P01"),
+            ("a Parse without its end", b"P" + struct.pack("!i", 8) + b"abcd", "08P01"),
+            ("a query that is not UTF-8", b"Q" + struct.pack("!i", 16) + b"SELECT '\xff\xfe'\0", "22021"),
+            ("a Bind to no statement", b"B" + struct.pack("!i", 15) + b"\0none\0" + struct.pack("!hhh", 0, 0, 0)[:5], "08P01")):
+        raw = wire.Wire(port, timeout=5)
+        try:
+            raw.send_raw(message)
+            raw.send(b"S")
+            kind, body = raw.receive()
+            error = wire.fields(body) if kind == b"E" else {}
+            case.out.check(error.get("C") == state, f"{what}: {state}", (kind, error))
+        except wire.Gone as gone:
+            case.out.fail(f"{what}: {gone} without an error message")
+        raw.close(politely=False)
+    for _ in range(200 if arguments.quick else 2000):
+        try:
+            raw = wire.Wire(port, timeout=5)
+            for _ in range(chance.randrange(1, 5)):
+                kind = chance.choice(b"QPBEDSCHFdcfXpR\x00\xff")
+                body = bytes(chance.randrange(256) for _ in range(chance.randrange(0, 60)))
+                raw.send(bytes([kind]), body if chance.random() < 0.8 else body[:-1])
+            raw.socket.settimeout(0.01)
+            try:
+                raw.socket.recv(4096)
+            except OSError:
+                pass
+            raw.close(politely=False)
+        except (wire.Gone, OSError):
+            if not case.freshet.alive():
+                break
+    case.goes_on("random messages")
+    extended(case)
+
+
+def extended(case):
+    """Misuse of the extended protocol: an error skips to Sync, and the session goes on."""
+    raw = wire.Wire(case.freshet.port)
+    raw.parse("s", "SELECT id FROM kept WHERE id = $1")
+    raw.sync()
+    case.out.check(raw.answer().error is None, "Parse")
+    for what, send, state in (
+            ("a second statement of that name", lambda: raw.parse("s", "SELECT 1"), "42P05"),
+            ("a portal that does not exist", lambda: raw.execute("nope"), "34000"),
+            ("a statement that does not exist", lambda: raw.bind("", "nope"), "26000"),
+            ("two statements in one Parse", lambda: raw.parse("", "SELECT 1; SELECT 2"), "42601"),
+            ("too few parameters", lambda: raw.bind("", "s"), "08P01"),
+            ("a parameter that does not parse", lambda: raw.bind("", "s", ["abc"]), "22P02"),
+            ("a binary parameter of the wrong size", lambda: raw.bind("", "s", [b"\0\1"], formats=[1]), "08P01"),
+            ("a format code of 7", lambda: raw.bind("", "s", ["1"], formats=[7]), "22023")):
+        send()
+        raw.execute()
+        raw.sync()
+        error = raw.answer().error or {}
+        case.out.check(error.get("C") == state, f"{what}: {state}", error)
+    raw.bind("", "s", ["7"])
+    raw.execute()
+    raw.sync()
+    case.out.check(raw.answer().rows == [["7"]], "the session still answers")
+    raw.close()
+
+
+def clients_gone(case, folder, arguments):
+    port = case.freshet.port
+    case.ok("CREATE TABLE half (a int, b text)")
+    for rude in (False, True):
+        raw = wire.Wire(port)
+        raw.send(b"Q", b"COPY half FROM STDIN\0")
+        raw.receive()
+        for i in range(1000):
+            raw.send(b"d", b"%d\tx\n" % i)
+        if rude:
+            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raw.close(politely=False)
+    for _ in range(20):
+        raw = wire.Wire(port)
+        raw.send(b"Q", b"COPY (SUBSCRIBE half) TO STDOUT\0")
+        raw.receive()
+        raw.close(politely=False)
+    for _ in range(20):
+        raw = wire.Wire(port)
+        raw.send(b"Q", b"SELECT * FROM kept a, kept b WHERE a.id <= 100\0")
+        raw.receive()
+        raw.close(politely=False)
+    time.sleep(1)
+    case.equals("SELECT count(*) FROM half", [["0"]])
+    case.ok("INSERT INTO half VALUES (1, 'x')")
+    case.equals("SELECT count(*) FROM half", [["1"]])
+    before = case.freshet.cpu_seconds()
+    time.sleep(2)
+    case.out.figure("CPU in the two seconds after clients vanished", case.freshet.cpu_seconds() - before, "s", at_most=0.5)
+    # Cancel: the statement stops with 57014 and the session goes on.
+    raw = wire.Wire(port, timeout=20)
+    raw.send(b"Q", b"SELECT count(*) FROM kept a, kept b, kept c WHERE a.id + b.id + c.id < 0\0")
+    time.sleep(0.3)
+    cancel = wire.Wire(port, startup=False)
+    cancel.send_raw(struct.pack("!iiii", 16, 80877102, *raw.key))
+    cancel.close(politely=False)
+    began = time.monotonic()
+    error = raw.answer().error or {}
+    case.out.check(error.get("C") == "57014", "a cancelled statement answers 57014", error)
+    case.out.figure("cancel to answer", time.monotonic() - began, "s", at_most=1)
+    case.out.check(raw.query("SELECT 1").rows == [["1"]], "its session goes on")
+    before = case.freshet.cpu_seconds()
+    time.sleep(2)
+    case.out.figure("CPU in the two seconds after the cancel", case.freshet.cpu_seconds() - before, "s", at_most=0.5)
+    raw.close()
+
+
+def many_connections(case, folder, arguments):
+    failures = []
+    gate = threading.Barrier(200)
+
+    def client(number):
+        try:
+            gate.wait(30)
+            session = wire.Wire(case.freshet.port, timeout=60)
+            rows = session.query(f"SELECT id, name FROM kept WHERE id = {number + 1}").rows
+            if rows != [[str(number + 1), f"name {number + 1}"]]:
+                failures.append(rows)
+            gate.wait(60)
+            session.close()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(200)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    case.out.check(not failures, "200 connections at once, each answered", failures[:3])
+    case.out.figure("200 connections, opened, answered and closed", time.monotonic() - began, "s", at_most=30)
+
+
+def second_server(case, folder, arguments):
+    done = subprocess.run([case.freshet.binary, "serve", "--data-dir", case.freshet.data, "--listen", "127.0.0.1:0"],
+                          capture_output=True, text=True, timeout=30)
+    case.out.check(done.returncode not in (0, -6, -11) and "in use" in done.stderr,
+                   "a second server on the same directory ends with a message", (done.returncode, done.stderr[-300:]))
+
+
+def flipped_bit(case, folder, arguments):
+    """One bit of a stored part changes: its table says so, naming the part; the others go on."""
+    case.ok("CREATE TABLE spoiled (id int, filler text)")
+    data = b"".join(b"%d\t%s\n" % (i, os.urandom(50).hex().encode()) for i in range(30000))
+    case.ok("COPY spoiled FROM STDIN", data)
+    case.equals("SELECT count(*) FROM spoiled", [["30000"]])
+    case.freshet.kill()
+    files = [os.path.join(path, name) for path, _, names in os.walk(case.freshet.data) for name in names
+             if "sqlite" not in name]
+    victim = max(files, key=os.path.getsize)
+    position = os.path.getsize(victim) // 2
+    with open(victim, "r+b") as f:
+        f.seek(position)
+        byte = f.read(1)[0]
+        f.seek(position)
+        f.write(bytes([byte ^ 4]))
+    case.freshet.start()
+    case.wire = wire.Wire(case.freshet.port)
+    answer = case.query("SELECT count(*), min(filler) FROM spoiled")
+    error = answer.error or {}
+    case.out.check(error.get("C") == "XX001", "a flipped bit in a part: its table answers XX001", error or answer.rows)
+    name = os.path.basename(victim)
+    case.out.check(name in str(error) or name.split(".")[0] in str(error), f"the message names the part {name}", error)
+    case.goes_on("a flipped bit")
+    case.freshet.kill()
+    with open(victim, "r+b") as f:
+        f.seek(position)
+        f.write(bytes([byte]))
+    case.freshet.start()
+    case.wire = wire.Wire(case.freshet.port)
+    case.equals("SELECT count(*) FROM spoiled", [["30000"]])
+
+
+def full_disk(case, folder, arguments):
+    """A file system of 24 MB fills up: writes fail with 53100, reads go on, and space heals it."""
+    mount = os.path.join(folder, "small-disk")
+    os.makedirs(mount, exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", mount], capture_output=True).returncode != 0:
+        case.out.fail("this proof mounts a small tmpfs and needs the right to (root)")
+        return
+    small = None
+    try:
+        small = servers.Freshet(folder, arguments, "small", data=os.path.join(mount, "data"))
+        session = wire.Wire(small.port, timeout=60)
+        session.query("CREATE TABLE t (id int, filler text)")
+        stored, error = 0, {}
+        with open(os.path.join(mount, "ballast"), "wb") as f:
+            f.write(b"x" * (6 << 20))
+        for i in range(400):
+            data = b"".join(b"%d\t%s\n" % (i, os.urandom(200).hex().encode()) for _ in range(500))
+            answer = session.query("COPY t FROM STDIN", data)
+            if answer.error:
+                error = answer.error
+                break
+            stored += 500
+        case.out.check(error.get("C") == "53100", "a full disk: the write answers 53100 (disk full)", error)
+        case.out.check(small.alive(), "the server lives on a full disk", small.log_tail())
+        count = session.query("SELECT count(*) FROM t")
+        case.out.check(count.rows == [[str(stored)]], f"reads go on, {stored} rows", count.error or count.rows)
+        os.remove(os.path.join(mount, "ballast"))
+        answer = session.query("INSERT INTO t VALUES (-1, 'after')")
+        case.out.check(answer.error is None, "with space again, writes go on", answer.error)
+        small.kill()
+        small.start()
+        session = wire.Wire(small.port, timeout=60)
+        count = session.query("SELECT count(*) FROM t")
+        case.out.check(count.rows == [[str(stored + 1)]], "after a kill, every acknowledged row is there",
+                       (count.error or count.rows, stored + 1))
+    finally:
+        if small is not None:
+            small.kill()
+        subprocess.run(["umount", "-l", mount], capture_output=True)
+        shutil.rmtree(mount, ignore_errors=True)
