@@ -48,43 +48,36 @@ bool reads(const Scalar& member, std::size_t begin, std::size_t end) {
   return std::any_of(columns.begin(), columns.end(), [&](std::size_t c) { return c >= begin && c < end; });
 }
 
-enum class KeyState { kKnown, kUnknown, kMatchesNothing };
-
-/// The members of the classes that read the input.
-KeyState key_state(const JoinErrors& join, std::size_t begin, std::size_t end, const PartialRow& row) {
-  bool unknown = false;
-  bool nothing = false;
+/// True if some member over the input is NULL, or two of a class differ: the row matches nothing.
+bool matches_nothing(const JoinErrors& join, std::size_t begin, std::size_t end, const PartialRow& row) {
   for (const std::vector<Scalar>& members : join.equivalences) {
     const Scalar* first = nullptr;
     Datum first_value;
     for (const Scalar& member : members) {
       if (!reads(member, begin, end)) continue;
       const PartialValue value = evaluate_partial(member, row, join.types);
-      unknown = unknown || !value.is_value();
       if (!value.is_value()) continue;
-      nothing = nothing || value.value.is_null();
-      if (value.value.is_null()) continue;
+      if (value.value.is_null()) return true;
       if (first == nullptr) {
         first = &member;
         first_value = value.value;
       } else if (!same_value(first_value, first->type().type, value.value, member.type().type)) {
-        nothing = true;
+        return true;
       }
     }
   }
-  if (unknown) return KeyState::kUnknown;
-  return nothing ? KeyState::kMatchesNothing : KeyState::kKnown;
+  return false;
 }
 
-/// One pass over the classes: what a known member says about the others.
-bool propagate(const JoinErrors& join, PartialRow& row) {
+/// One pass over the classes: what a known member says about columns outside [begin, end).
+bool propagate(const JoinErrors& join, std::size_t begin, std::size_t end, PartialRow& row) {
   bool learned = false;
   for (const std::vector<Scalar>& members : join.equivalences) {
     for (const Scalar& from : members) {
-      if (from.columns().empty()) continue;
       const PartialValue value = evaluate_partial(from, row, join.types);
       if (!value.is_value() || value.value.is_null()) continue;
       for (const Scalar& to : members) {
+        if (reads(to, begin, end)) continue;
         learned = learn(to, value.value, from.type().type, row) || learned;
       }
     }
@@ -99,29 +92,18 @@ struct Side {
   std::span<const ColumnType> types;
 };
 
+/// The values of a key, as far as they are known; `null` if one is NULL.
 struct KeyValues {
-  KeyState state = KeyState::kKnown;
+  bool null = false;
   std::vector<Known> values;
 };
 
-KeyValues key_values(const Side& side, std::size_t scope_keys, const PartialRow& row) {
+KeyValues key_values(const Side& side, const PartialRow& row) {
   KeyValues out;
-  bool null = false;
-  bool unknown = false;
-  for (std::size_t i = 0; i < side.key.size(); ++i) {
-    PartialValue value = evaluate_partial(side.key[i], row, side.types);
-    if (!value.is_value()) {
-      unknown = unknown || i < scope_keys;
-      out.values.emplace_back();
-      continue;
-    }
-    null = null || value.value.is_null();
-    out.values.emplace_back(std::move(value.value));
-  }
-  if (unknown) {
-    out.state = KeyState::kUnknown;
-  } else if (null) {
-    out.state = KeyState::kMatchesNothing;
+  for (const Scalar& part : side.key) {
+    PartialValue value = evaluate_partial(part, row, side.types);
+    out.null = out.null || (value.is_value() && value.value.is_null());
+    out.values.push_back(value.is_value() ? Known(std::move(value.value)) : std::nullopt);
   }
   return out;
 }
@@ -143,40 +125,24 @@ ErrorRow joined(PartialRow left, const PartialRow& right, const Error& error) {
   return {std::move(left), error};
 }
 
-std::vector<ErrorRow> everything(const MatchErrors& match, const Error& error) {
-  const bool one_sided = match.kind == MatchKind::kSemi || match.kind == MatchKind::kAnti;
-  const std::size_t arity = match.left_types.size() + (one_sided ? 0 : match.right_types.size());
-  return {ErrorRow::unknown(arity, error)};
-}
-
 }  // namespace
 
 std::optional<ErrorRow> join_error(const JoinErrors& join, std::size_t offset, const ErrorRow& row) {
   const std::size_t end = offset + row.known.size();
   FRESHET_ASSERT(end <= join.types.size(), end, join.types.size());
   ErrorRow out = ErrorRow::unknown(join.types.size(), row.error);
-  PartialRow known = out.known;
-  std::copy(row.known.begin(), row.known.end(), known.begin() + static_cast<std::ptrdiff_t>(offset));
-  switch (key_state(join, offset, end, known)) {
-    case KeyState::kUnknown:
-      return out;
-    case KeyState::kMatchesNothing:
-      return std::nullopt;
-    case KeyState::kKnown:
-      break;
+  std::copy(row.known.begin(), row.known.end(), out.known.begin() + static_cast<std::ptrdiff_t>(offset));
+  if (matches_nothing(join, offset, end, out.known)) return std::nullopt;
+  while (propagate(join, offset, end, out.known)) {
   }
-  while (propagate(join, known)) {
-  }
-  out.known = std::move(known);
   return out;
 }
 
 std::vector<ErrorRow> match_left_error(const MatchErrors& match, const ErrorRow& row) {
   const Side left{match.left_key, match.left_types};
   const Side right{match.right_key, match.right_types};
-  const KeyValues keys = key_values(left, match.scope_keys, row.known);
-  if (keys.state == KeyState::kUnknown) return everything(match, row.error);
-  const bool matches = keys.state == KeyState::kKnown;
+  const KeyValues keys = key_values(left, row.known);
+  const bool matches = !keys.null;
   switch (match.kind) {
     case MatchKind::kSemi:
       return matches ? std::vector<ErrorRow>{row} : std::vector<ErrorRow>{};
@@ -197,9 +163,8 @@ std::vector<ErrorRow> match_left_error(const MatchErrors& match, const ErrorRow&
 std::vector<ErrorRow> match_right_error(const MatchErrors& match, const ErrorRow& row) {
   const Side left{match.left_key, match.left_types};
   const Side right{match.right_key, match.right_types};
-  const KeyValues keys = key_values(right, match.scope_keys, row.known);
-  if (keys.state == KeyState::kUnknown) return everything(match, row.error);
-  const bool matches = keys.state == KeyState::kKnown;
+  const KeyValues keys = key_values(right, row.known);
+  const bool matches = !keys.null;
   std::vector<ErrorRow> out;
   if (match.kind == MatchKind::kFull) {
     out.push_back(joined(nulls(left.types.size()), row.known, row.error));

@@ -54,10 +54,7 @@ class JoinRun {
     std::size_t offset = 0;
     for (const RowsPtr& input : inputs_) {
       const Range range{offset, offset + input->types.size()};
-      for (const auto& [bytes, error] : input->errs) {
-        auto row = join_error({equivalences_, out_.types()}, offset, error);
-        if (row) out_.add_error(std::move(*row));
-      }
+      for (const auto& [bytes, error] : input->errs) fail_row(error, offset);
       if (auto extended = extend(joined, *input, range); !extended) return fail(extended.error());
       offset = range.end;
     }
@@ -74,6 +71,10 @@ class JoinRun {
 
   void fail_everything(Error error) {
     out_.add_error(ErrorRow::unknown(out_.types().size(), std::move(error)));
+  }
+  void fail_row(const ErrorRow& error, std::size_t offset) {
+    auto row = join_error({equivalences_, out_.types()}, offset, error);
+    if (row) out_.add_error(std::move(*row));
   }
 
   bool take_constants(Joined& start) {
@@ -118,7 +119,7 @@ class JoinRun {
     }
     std::vector<Joined> kept;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (errors[i]) fail_everything(*errors[i]);
+      if (errors[i]) fail_row(ErrorRow::of(rows[i].row, *errors[i]), range.begin);
       else if (keep[i] != 0) kept.push_back(std::move(rows[i]));
     }
     return kept;
@@ -245,7 +246,7 @@ void add_match_errors(const MatchErrors& rule, const Rows& left, const Rows& rig
 }
 
 /// The left rows that have a match in `right`, or that have none.
-RowsPtr select_left(MatchKind kind, const KeySide& left, const KeySide& right, std::size_t scope_keys) {
+RowsPtr select_left(MatchKind kind, const KeySide& left, const KeySide& right) {
   Collector out(left.rows.types);
   const Batch left_batch(left.rows);
   const Batch right_batch(right.rows);
@@ -254,7 +255,7 @@ RowsPtr select_left(MatchKind kind, const KeySide& left, const KeySide& right, s
     const bool wanted = has_match(matched, row.key) == (kind == MatchKind::kSemi);
     if (wanted) out.add(row.row->row, row.row->diff);
   }
-  add_match_errors({kind, left.key, right.key, scope_keys, left.rows.types, right.rows.types}, left.rows,
+  add_match_errors({kind, left.key, right.key, left.rows.types, right.rows.types}, left.rows,
                    right.rows, out);
   return out.finish();
 }
@@ -289,7 +290,7 @@ Result<RowsPtr> outer(MatchKind kind, const KeySide& left, const KeySide& right,
       if (!has_match(left_totals, row.key)) out.add(concatenated(left_nulls, row.row->row), row.row->diff);
     }
   }
-  add_match_errors({kind, left.key, right.key, left.key.size(), left.rows.types, right.rows.types}, left.rows,
+  add_match_errors({kind, left.key, right.key, left.rows.types, right.rows.types}, left.rows,
                    right.rows, out);
   return out.finish();
 }
@@ -306,7 +307,7 @@ RowsPtr select_paired(MatchKind kind, const Rows& rows, std::span<const Scalar> 
   std::vector<Scalar> whole(key.begin(), key.end());
   for (Scalar& part : null_safe_key(rows.types)) whole.push_back(std::move(part));
   const RowsPtr partners = reduce(*project(pairs, columns), all_columns(rows.types), {}, rows.types);
-  return select_left(kind, {rows, whole}, {*partners, whole}, key.size());
+  return select_left(kind, {rows, whole}, {*partners, whole});
 }
 
 }  // namespace
@@ -334,7 +335,7 @@ Result<RowsPtr> match(MatchKind kind, const RowsPtr& left_input, const RowsPtr& 
   const bool one_sided = kind == MatchKind::kSemi || kind == MatchKind::kAnti;
   if (keys.residual.empty()) {
     if (!one_sided) return outer(kind, {*left, left_key}, {*right, right_key}, budget);
-    return select_left(kind, {*left, left_key}, {*right, right_key}, left_key.size());
+    return select_left(kind, {*left, left_key}, {*right, right_key});
   }
   const std::vector<RowsPtr> inputs{left, right};
   const RowsPtr pairs = filter(*FRESHET_TRY(join(inputs, equivalences, budget)), keys.residual, {});

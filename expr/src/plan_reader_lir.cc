@@ -126,14 +126,11 @@ Result<LirPtr> PlanReader::read_lir_match(Columns types) {
   const std::uint8_t kind = in_.u8();
   if (kind > static_cast<std::uint8_t>(MatchKind::kFull)) return corrupt("unknown kind of match");
   std::vector<LirPtr> inputs = FRESHET_TRY(lirs(2));
-  Lir::Match match{static_cast<MatchKind>(kind), inputs[0], inputs[1], {}, {}, 0, {}};
+  Lir::Match match{static_cast<MatchKind>(kind), inputs[0], inputs[1], {}, {}, {}};
   match.left_key = FRESHET_TRY(scalars());
   match.right_key = FRESHET_TRY(scalars());
-  match.scope_keys = in_.varint();
   match.after = FRESHET_TRY(mfp());
-  if (match.left_key.size() != match.right_key.size() || match.scope_keys > match.left_key.size()) {
-    return corrupt("keys of a match differ");
-  }
+  if (match.left_key.size() != match.right_key.size()) return corrupt("keys of a match differ");
   return make_lir(std::move(match), std::move(types));
 }
 

@@ -102,7 +102,6 @@ struct LirWriter {
     writer.lir(*n.right);
     writer.scalars(n.left_key);
     writer.scalars(n.right_key);
-    out.varint(n.scope_keys);
     writer.mfp(n.after);
   }
   void operator()(const Lir::Reduce& n) {

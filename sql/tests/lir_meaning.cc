@@ -152,7 +152,7 @@ Relation LirMeaning::node(const Lir::Join& n, const Lir&) {
 Relation LirMeaning::node(const Lir::Match& n, const Lir&) {
   require_arrangement(*n.left, n.left_key);
   require_arrangement(*n.right, n.right_key);
-  ++forms_[n.scope_keys == n.left_key.size() ? "match" : "match by whole rows"];
+  ++forms_[n.left_key == n.right_key ? "match by whole rows" : "match"];
   const Relation left = of(*n.left, path_);
   const Relation right = of(*n.right, path_);
   std::vector<Scalar> on;

@@ -183,7 +183,7 @@ ErrorStream<T> match_errors(const ErrorStream<T>& errors, const expr::Lir::Match
                             const ColumnTypes& left, const ColumnTypes& right, const ColumnTypes& joined) {
   return convert<ErrorUpdates<T>>(errors, "MatchErrors", [=](ErrorUpdates<T> list) {
     const expr::MatchErrors match{.kind = node.kind, .left_key = node.left_key, .right_key = node.right_key,
-                                  .scope_keys = node.scope_keys, .left_types = left, .right_types = right};
+                                  .left_types = left, .right_types = right};
     const ColumnTypes after = node.after.output_types(joined);
     ErrorUpdates<T> result;
     for (const auto& update : list) {

@@ -36,22 +36,6 @@ std::vector<Class> merged(const std::vector<Class>& classes) {
   return out;
 }
 
-/// The literal that a filter in `relation` makes the scalar equal to.
-std::optional<Scalar> literal_of(const Relation& relation, const Scalar& scalar) {
-  if (const auto* project = relation.as<Relation::Project>()) {
-    return literal_of(project->input[0], scalar.with_columns(project->columns));
-  }
-  const auto* filter = relation.as<Relation::Filter>();
-  if (filter == nullptr) return std::nullopt;
-  for (const Scalar& predicate : filter->predicates) {
-    const auto equality = expr::as_equality(predicate);
-    if (!equality) continue;
-    if (equality->first == scalar && equality->second.is_literal()) return equality->second;
-    if (equality->second == scalar && equality->first.is_literal()) return equality->first;
-  }
-  return literal_of(filter->input[0], scalar);
-}
-
 class JoinEqualities {
  public:
   explicit JoinEqualities(const Relation::Join& n) : inputs_(n.inputs), spans_(input_spans(n.inputs)) {
@@ -107,18 +91,13 @@ class JoinEqualities {
     return true;
   }
 
-  /// Filters every member by the literal, which is then no longer needed in the class. The other members stay:
-  /// they say which columns of an error row are known.
-  void pin(Class& members, const Scalar& literal) {
-    bool all_pinned = true;
+  /// Filters every member by the literal. The class stays: it says which columns of an error row are known.
+  void pin(const Class& members, const Scalar& literal) {
     for (const Scalar& member : members) {
-      if (member.is_literal()) continue;
       const auto i = home(member);
       const auto equality = i ? make_equality(local(member, *i), literal) : std::nullopt;
-      all_pinned = all_pinned && equality;
       if (equality && !literal_of(inputs_[*i], local(member, *i))) added_[*i].push_back(*equality);
     }
-    if (all_pinned) std::erase_if(members, [](const Scalar& member) { return member.is_literal(); });
   }
 
   /// Two members of one input are filtered there; a member alone has to have a value.

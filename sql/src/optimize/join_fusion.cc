@@ -134,10 +134,27 @@ std::optional<Relation> as_filter(const Relation& input, const std::vector<std::
   return input.filter(std::move(predicates));
 }
 
+/// What a class makes equal to a literal is that literal: an error row then shows it as the join did.
+Scalar with_literals(const Scalar& output, const std::vector<std::vector<Scalar>>& classes) {
+  if (output.as<Scalar::Column>() == nullptr || has_forms(output.type().type)) return output;
+  for (const auto& members : classes) {
+    if (std::find(members.begin(), members.end(), output) == members.end()) continue;
+    for (const Scalar& member : members) {
+      if (member.is_literal() && member.type().type.physical() == output.type().type.physical()) {
+        return Scalar::literal(member.as<Scalar::Literal>()->value, output.type().type);
+      }
+    }
+  }
+  return output;
+}
+
 Relation rebuild(Flat flat) {
   if (flat.inputs.empty()) flat.inputs.push_back(Relation::constant({{{}, 1}}, {}));
   std::optional<Relation> joined;
   if (flat.inputs.size() == 1) joined = as_filter(flat.inputs[0], flat.classes);
+  if (joined) {
+    for (Scalar& output : flat.outputs) output = with_literals(output, flat.classes);
+  }
   if (!joined) joined = Relation::join(std::move(flat.inputs), std::move(flat.classes));
   const std::size_t arity = joined->arity();
   std::vector<Scalar> expressions;

@@ -103,7 +103,8 @@ class Pusher {
     auto classes = n.equivalences;
     Predicates single;
     Predicates above;
-    for (Scalar& predicate : conjuncts(predicates)) {
+    for (const Scalar& written : conjuncts(predicates)) {
+      Scalar predicate = simplify_scalar(with_literals(written, n.equivalences));
       const bool at_home = std::any_of(spans.begin(), spans.end(), [&](Span s) { return within(predicate, s); });
       const auto equality = expr::as_equality(predicate);
       if (predicate.can_fail()) {
@@ -129,6 +130,20 @@ class Pusher {
       inputs.push_back(push(n.inputs[i], std::move(down)));
     }
     return Relation::join(std::move(inputs), std::move(classes)).filter(std::move(above));
+  }
+
+  /// Columns that a class makes equal to a literal are that literal, where nothing can tell the difference.
+  static Scalar with_literals(const Scalar& predicate, const std::vector<std::vector<Scalar>>& classes) {
+    return predicate.transform([&](Scalar s) {
+      if (s.as<Scalar::Column>() == nullptr || has_forms(s.type().type)) return s;
+      for (const auto& members : classes) {
+        if (std::find(members.begin(), members.end(), s) == members.end()) continue;
+        for (const Scalar& member : members) {
+          if (member.is_literal() && member.type().type.physical() == s.type().type.physical()) return member;
+        }
+      }
+      return s;
+    });
   }
 
   Relation node(const Relation::Match& n, const Relation&, Predicates predicates) {

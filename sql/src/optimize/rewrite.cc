@@ -210,6 +210,59 @@ bool sees_form(const Scalar& scalar, Span span) {
   });
 }
 
+namespace {
+
+/// The literal that one of the predicates equates with the scalar.
+std::optional<Scalar> equated(std::span<const Scalar> predicates, const Scalar& scalar) {
+  for (const Scalar& predicate : predicates) {
+    const auto equality = expr::as_equality(predicate);
+    if (!equality) continue;
+    if (equality->first == scalar && equality->second.is_literal()) return equality->second;
+    if (equality->second == scalar && equality->first.is_literal()) return equality->first;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Scalar> literal_of(const Relation& relation, const Scalar& scalar) {
+  if (const auto* n = relation.as<Relation::Project>()) {
+    return literal_of(n->input[0], scalar.with_columns(n->columns));
+  }
+  if (const auto* n = relation.as<Relation::Filter>()) {
+    auto found = equated(n->predicates, scalar);
+    return found ? found : literal_of(n->input[0], scalar);
+  }
+  if (const auto* n = relation.as<Relation::Map>()) {
+    return within(scalar, {0, n->input[0].arity()}) ? literal_of(n->input[0], scalar) : std::nullopt;
+  }
+  if (const auto* n = relation.as<Relation::FlatMap>()) {
+    return within(scalar, {0, n->input[0].arity()}) ? literal_of(n->input[0], scalar) : std::nullopt;
+  }
+  if (const auto* n = relation.as<Relation::Match>()) {
+    const bool keeps_left = n->kind != expr::MatchKind::kFull && within(scalar, {0, n->inputs[0].arity()});
+    return keeps_left ? literal_of(n->inputs[0], scalar) : std::nullopt;
+  }
+  if (const auto* n = relation.as<Relation::Join>()) {
+    const std::vector<Span> spans = input_spans(n->inputs);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (scalar.columns().empty() || !within(scalar, spans[i])) continue;
+      return literal_of(n->inputs[i], shifted(scalar, -static_cast<std::ptrdiff_t>(spans[i].begin)));
+    }
+    return std::nullopt;
+  }
+  if (const auto* n = relation.as<Relation::Reduce>()) {
+    const auto* column = scalar.as<Scalar::Column>();
+    if (column == nullptr || column->index >= n->group_key.size()) return std::nullopt;
+    return literal_of(n->input[0], n->group_key[column->index]);
+  }
+  if (relation.as<Relation::TopK>() || relation.as<Relation::Threshold>() || relation.as<Relation::Negate>()) {
+    return literal_of(relation.children()[0], scalar);
+  }
+  if (relation.as<Relation::Let>()) return literal_of(relation.children()[1], scalar);
+  return std::nullopt;
+}
+
 std::size_t size_of(const Scalar& scalar) {
   std::size_t size = 0;
   scalar.visit([&](const Scalar&) { ++size; });

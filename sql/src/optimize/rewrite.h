@@ -46,6 +46,8 @@ std::optional<Scalar> expressed_over(const Scalar& scalar, Span span,
 bool rejects_nulls(const Scalar& predicate, Span columns);
 /// Some column in `span` whose type has forms is used other than in a comparison or IS NULL.
 bool sees_form(const Scalar& scalar, Span span);
+/// The literal that filters of the relation make the scalar equal to.
+std::optional<Scalar> literal_of(const Relation& relation, const Scalar& scalar);
 /// How many nodes.
 std::size_t size_of(const Scalar& scalar);
 

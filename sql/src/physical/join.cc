@@ -221,6 +221,33 @@ Relation::Join with_computed_keys(const Relation::Join& n, Mfp& closure) {
   return out;
 }
 
+/// The classes without what filters of the inputs see to already: equality with a literal.
+Classes classes_to_join(const Relation::Join& n) {
+  const std::vector<Span> spans = passes::input_spans(n.inputs);
+  Classes out;
+  for (const auto& members : n.equivalences) {
+    std::vector<Scalar> columns;
+    bool pinned = true;
+    for (const Scalar& member : members) {
+      if (member.is_literal()) continue;
+      columns.push_back(member);
+      const auto home = std::find_if(spans.begin(), spans.end(), [&](Span s) {
+        return !member.columns().empty() && passes::within(member, s);
+      });
+      pinned = pinned && home != spans.end() &&
+               passes::literal_of(n.inputs[static_cast<std::size_t>(home - spans.begin())],
+                                  passes::shifted(member, -static_cast<std::ptrdiff_t>(home->begin)));
+    }
+    const bool has_literal = columns.size() < members.size();
+    if (!has_literal || !pinned) {
+      out.push_back(members);
+    } else if (columns.size() > 1) {
+      out.push_back(std::move(columns));
+    }
+  }
+  return out;
+}
+
 void add_key(std::vector<ArrangementKey>& keys, const ArrangementKey& key) {
   if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
 }
@@ -361,12 +388,13 @@ Result<LirPtr> Lowering::join(const Relation::Join& written, const Mfp& after) {
   const std::vector<Span> spans = passes::input_spans(n.inputs);
   std::vector<JoinInput> inputs;
   for (std::size_t i = 0; i < spans.size(); ++i) inputs.push_back(describe(n.inputs[i], spans[i]));
+  const Classes classes = options_.literal ? n.equivalences : classes_to_join(n);
   std::vector<JoinOrder> paths;
-  if (!options_.literal) paths = delta_orders(inputs, n.equivalences, options_.eager_delta_joins);
+  if (!options_.literal) paths = delta_orders(inputs, classes, options_.eager_delta_joins);
   std::vector<JoinOrder> orders = paths;
   if (paths.empty()) {
-    orders.push_back(options_.literal ? written_order(inputs, n.equivalences)
-                                      : best_order(inputs, n.equivalences));
+    orders.push_back(options_.literal ? written_order(inputs, classes)
+                                      : best_order(inputs, classes));
   }
   std::vector<std::vector<ArrangementKey>> keys(inputs.size());
   for (JoinOrder& order : orders) {
@@ -381,7 +409,7 @@ Result<LirPtr> Lowering::join(const Relation::Join& written, const Mfp& after) {
   Lir::Join out{{}, expr::LinearJoin{}, n.equivalences, closure};
   if (paths.empty()) {
     const JoinOrder& order = orders.front();
-    auto built = FRESHET_TRY(StageBuilder(inputs, n.equivalences, closure, options_.literal).build(order));
+    auto built = FRESHET_TRY(StageBuilder(inputs, classes, closure, options_.literal).build(order));
     expr::LinearJoin linear{order.source, std::nullopt, std::move(built.initial), std::move(built.stages)};
     if (!linear.stages.empty() && linear.initial.is_identity()) {
       const ArrangementKey& key = linear.stages.front().stream_key;
@@ -398,7 +426,7 @@ Result<LirPtr> Lowering::join(const Relation::Join& written, const Mfp& after) {
   } else {
     expr::DeltaJoin delta;
     for (const JoinOrder& order : orders) {
-      auto built = FRESHET_TRY(StageBuilder(inputs, n.equivalences, closure, false).build(order));
+      auto built = FRESHET_TRY(StageBuilder(inputs, classes, closure, false).build(order));
       delta.paths.push_back({order.source, {}, std::move(built.initial), std::move(built.stages)});
     }
     // Each path streams from an arrangement that another path looks up.

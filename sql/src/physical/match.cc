@@ -59,9 +59,8 @@ Result<LirPtr> Lowering::keyed_match(const Relation& relation, const Sides& n, c
   }
   LirPtr left = FRESHET_TRY(arranged(n.left, {left_key}));
   LirPtr right = FRESHET_TRY(arranged(n.right, {right_key}));
-  const std::size_t scope = left_key.size();
   return make_lir(Lir::Match{n.kind, std::move(left), std::move(right), std::move(left_key),
-                             std::move(right_key), scope, after},
+                             std::move(right_key), after},
                   after.output_types(relation.type().columns));
 }
 
@@ -84,7 +83,6 @@ Result<LirPtr> Lowering::residual_match(const Relation& relation, const Sides& n
   const auto select = [&](MatchKind kind, std::size_t side) -> Result<LirPtr> {
     const Columns& types = sides[side].type().columns;
     ArrangementKey whole = side == 0 ? n.split.left_key : n.split.right_key;
-    const std::size_t scope = whole.size();
     for (Scalar& part : expr::null_safe_key(types)) whole.push_back(std::move(part));
     const std::size_t begin = side == 0 ? 0 : split;
     // Distinct of the columns with the types of the side, which decide the key.
@@ -92,7 +90,7 @@ Result<LirPtr> Lowering::residual_match(const Relation& relation, const Sides& n
     LirPtr left = FRESHET_TRY(arranged(sides[side], {whole}));
     LirPtr right = FRESHET_TRY(lower(partners));
     right = make_lir(Lir::ArrangeBy{std::move(right), {whole}}, types);
-    return make_lir(Lir::Match{kind, std::move(left), std::move(right), whole, whole, scope,
+    return make_lir(Lir::Match{kind, std::move(left), std::move(right), whole, whole,
                                Mfp::identity(types.size())},
                     types);
   };

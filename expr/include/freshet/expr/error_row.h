@@ -70,23 +70,23 @@ std::optional<ErrorRow> apply_mfp(const Mfp& mfp, const ErrorRow& row,
 
 /// The error row of an inner join's output (all inputs' columns) for one of input `input`, whatever the other
 /// inputs hold. `types` are those of all inputs, side by side; the input's columns begin at `offset`.
-/// Every column is unknown if a member of an equivalence that reads the input is not known; nothing if one is
-/// NULL or two of a class differ. Else the input's known columns are known, and each bare column of another
-/// input that is equal to a known member with columns (if its type has no forms and lies alike in memory).
+/// Nothing if a class has a member that reads the input and is NULL, or two such members that differ. Else what
+/// is known of the row stays known, and each bare column of another input that is equal to a known member, literals
+/// included, becomes known (if its type has no forms and lies alike in memory). So with an unknown key, the scope is
+/// what is known of the row itself; a filter that becomes a key never widens it.
 struct JoinErrors {
   std::span<const std::vector<Scalar>> equivalences;
   std::span<const repr::ColumnType> types;
 };
 std::optional<ErrorRow> join_error(const JoinErrors& join, std::size_t offset, const ErrorRow& row);
 
-/// The error rows of a Match's output for one of its left or right input. kLeft and kFull are
-/// the union of the inner join and of the padded rows without a match, and so are their errors. The first
-/// `scope_keys` pairs of keys must be known, or everything is unknown.
+/// The error rows of a Match's output for one of its left or right input. kLeft and kFull are the union of the
+/// inner join and of the padded rows without a match, and so are their errors. For what one side's error says of the
+/// other side's rows, known key parts say which they are; unknown ones leave them unknown.
 struct MatchErrors {
   MatchKind kind;
   std::span<const Scalar> left_key;
   std::span<const Scalar> right_key;  ///< Over the right's own columns.
-  std::size_t scope_keys;
   std::span<const repr::ColumnType> left_types;
   std::span<const repr::ColumnType> right_types;
 };

@@ -127,7 +127,6 @@ class Lir {
     MatchKind kind;
     LirPtr left, right;
     ArrangementKey left_key, right_key;
-    std::size_t scope_keys;  ///< How many of the keys must be known of an error row, or its scope is everything.
     Mfp after;
   };
   /// A row that fails in `key_and_values` does not count in its group, which gets the error.

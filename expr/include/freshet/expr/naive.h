@@ -17,17 +17,18 @@
 ///   that passes those fails if one of them fails, is dropped if one is not true, and never hides an error.
 /// - FlatMap: a row fails with its columns known and the new ones unknown; error rows likewise.
 /// - Join: error rows by `join_error`. A row of an input for which an expression over that input alone fails, that
-///   is a member of a class, makes an error row with everything unknown, and takes no part otherwise; an expression
-///   over several inputs that fails makes an error row of the joined row, all of it known.
-/// - Match: `on` is split by `split_match` into filters of the sides, which come first, keys and a residual. Without residual: error rows by
-///   `match_left_error` and `match_right_error` with scope_keys = all keys. A left row matches if the counts of
+///   is a member of a class, takes no part but is an error row (known, whatever else is in the classes) of its
+///   input; its failing members are not known. An expression over several inputs that fails makes an error row
+///   of the joined row, all of it known.
+/// - Match: `on` is split by `split_match` into filters of the sides, which come first, keys and a residual. Without
+///   residual: error rows by `match_left_error` and `match_right_error`. A left row matches if the counts of
 ///   the right rows with its key sum to more than zero (kFull: and the other way round). kLeft is the union of the
 ///   inner join and of the left rows without a match, padded with NULLs; kFull adds the unmatched right rows.
 ///   With a residual: let P be the inner join on the keys, filtered by the residual (as Join and Filter above), and D the
 ///   distinct rows (as Reduce below) of P's left columns. The left rows with a match are those of the semi-match of
-///   the left with D on the keys and `null_safe_key` of all columns, with scope_keys = the number of the former; those
-///   without come from the anti-match. kLeft is P and the left rows without a match, padded with NULLs, which
-///   are known in error rows; kFull adds the mirror image.
+///   the left with D on the keys and `null_safe_key` of all columns; those without come from the anti-match. kLeft is
+///   P and the left rows without a match, padded with NULLs, which are known in error rows; kFull adds the mirror
+///   image.
 /// - Reduce: `group_error` over the group key's values. A row whose key, or an argument, filter or order of an
 ///   aggregate fails is not counted in any aggregate, and its group is in error. Arguments and orders are
 ///   evaluated only where the filter is true. Per group, n is the sum of its counts: n = 0 and it is not there; n < 0

@@ -102,7 +102,7 @@ class Relation {
   };
   /// Inner join. Each class lists expressions over the joined columns that must be equal and not NULL; their
   /// types share one key encoding (match_keys.h). An expression that may fail belongs into a Filter above: as
-  /// a key its error would make the whole output an error.
+  /// a key it fails for rows that have no partner, too.
   struct Join {
     std::vector<Relation> inputs;
     std::vector<std::vector<Scalar>> equivalences;
