@@ -59,7 +59,9 @@ class Boot : public std::enable_shared_from_this<Boot> {
         });
     services->holds = std::make_unique<Holds>([services](GlobalId id, SqlTime since) {
       services->scheduler.post([services, id, since] {
-        const CatalogEntry* entry = services->catalog.get()->entry(id);
+        const CatalogPtr catalog = services->catalog.get();
+        if (catalog == nullptr) return;  // still starting: nobody has asked for history to go
+        const CatalogEntry* entry = catalog->entry(id);
         if (entry != nullptr && entry->item.kind == sql::ItemKind::kIndex) {
           services->compute->send(compute_api::AllowCompaction{id, since});
           return;

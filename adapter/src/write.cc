@@ -287,7 +287,8 @@ class TableCopy final : public CopyInput {
 }  // namespace
 
 Future<Outcome> SessionState::copy_from(const sql::CopyFromPlan& plan) {
-  const CatalogEntry* entry = services.catalog.get()->entry(plan.table);
+  const CatalogPtr catalog = services.catalog.get();
+  const CatalogEntry* entry = catalog->entry(plan.table);
   if (entry == nullptr) {
     return failed<Outcome>(sql_error(sqlstate::kUndefinedTable, "the table was dropped"));
   }
