@@ -14,7 +14,8 @@ using Numbers = std::vector<std::uint64_t>;
 
 struct Setting {
   explicit Setting(std::size_t workers, std::size_t threads)
-      : executor(make_tbb_executor({.threads = threads})), runtime(*executor, {.workers = workers}) {}
+      : executor(make_tbb_executor({.threads = threads})),
+        runtime(*executor, {.workers = workers}) {}
   std::unique_ptr<Executor> executor;
   Runtime runtime;
   InputHandle<Time, Numbers> input{};
@@ -38,7 +39,8 @@ auto same = [](std::uint64_t n) { return n; };
 
 /// One record through input, exchange, operator, exchange, operator, probe.
 void BM_round(benchmark::State& state) {
-  Setting setting(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)));
+  Setting setting(static_cast<std::size_t>(state.range(0)),
+                  static_cast<std::size_t>(state.range(1)));
   Executor::Driver driver(*setting.executor);
   setting.describe([](auto s) { return s.exchange(hash).map(same).exchange(hash).map(same); });
   Time time = 0;
@@ -81,7 +83,8 @@ void BM_chain(benchmark::State& state) {
         s = s.template unary<Numbers>(
             "Watch", Pipeline{},
             [kind] {
-              return [kind, held = Capability<Time>()](Input<Time, Numbers>& in, Output<Time, Numbers>& out) mutable {
+              return [kind, held = Capability<Time>()](Input<Time, Numbers>& in,
+                                                       Output<Time, Numbers>& out) mutable {
                 in.for_each([&](const Capability<Time>& at, Numbers numbers) {
                   if (kind == 2 && !held.valid()) held = at.retain();
                   out.give(at, std::move(numbers));
@@ -147,7 +150,9 @@ void BM_install(benchmark::State& state) {
   Setting setting(static_cast<std::size_t>(state.range(0)), 1);
   Executor::Driver driver(*setting.executor);
   for (auto _ : state) {
-    setting.describe([](auto s) { return s.exchange(hash).map(same).filter([](std::uint64_t n) { return n > 1; }); });
+    setting.describe([](auto s) {
+      return s.exchange(hash).map(same).filter([](std::uint64_t n) { return n > 1; });
+    });
     setting.input.close();
     setting.runtime.step_while([&] { return !setting.probe.done(); });
   }

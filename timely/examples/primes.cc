@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Primes below a bound by trial division, spread over workers: numbers go to the worker of their hash, and
-// what each worker finds is counted once its round is complete.
+// Primes below a bound by trial division, spread over workers: numbers go to the worker of their
+// hash, and what each worker finds is counted once its round is complete.
 #include <timely/timely.h>
 
 #include <cstdio>
@@ -36,23 +36,25 @@ int main(int argc, char** argv) {
     input = std::move(handle);
     auto primes = numbers.exchange([](std::uint64_t n) { return n; }).filter(is_prime);
     auto to_one = timely::Exchange{[](std::uint64_t) { return 0U; }};
-    probe = primes
-                .unary<Numbers>("Count", to_one,
-                                [&] {
-                                  return [&](auto& in, auto& out) {
-                                    in.for_each([&](const timely::Capability<Time>& at, Numbers found) {
-                                      counts[at.time()] += found.size();
-                                      out.give(at, std::move(found));
-                                    });
-                                  };
-                                })
-                .probe();
+    probe =
+        primes
+            .unary<Numbers>("Count", to_one,
+                            [&] {
+                              return [&](auto& in, auto& out) {
+                                in.for_each([&](const timely::Capability<Time>& at, Numbers found) {
+                                  counts[at.time()] += found.size();
+                                  out.give(at, std::move(found));
+                                });
+                              };
+                            })
+            .probe();
   });
   for (Time round = 0; round < rounds; ++round) {
     for (std::uint64_t n = 0; n < kPerRound; ++n) input.push(round * kPerRound + n);
     input.advance_to(round + 1);
     runtime.step_while([&] { return probe.less_than(round + 1); });
-    std::printf("below %llu: %llu more primes\n", static_cast<unsigned long long>((round + 1) * kPerRound),
+    std::printf("below %llu: %llu more primes\n",
+                static_cast<unsigned long long>((round + 1) * kPerRound),
                 static_cast<unsigned long long>(counts[round]));
   }
   return 0;

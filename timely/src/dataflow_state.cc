@@ -7,7 +7,8 @@ namespace {
 /// Something for one instance to do on its worker.
 class ActionMail final : public MailNode {
  public:
-  ActionMail(DataflowState& dataflow, WorkerDataflow& instance, std::function<void(WorkerDataflow&)> action)
+  ActionMail(DataflowState& dataflow, WorkerDataflow& instance,
+             std::function<void(WorkerDataflow&)> action)
       : keep_(&dataflow), instance_(instance), action_(std::move(action)) {}
   void deliver() override {
     action_(instance_);
@@ -135,7 +136,8 @@ void WorkerDataflow::destroy() {
   dataflow().instance_gone();
 }
 
-void WorkerDataflow::event(EventKind kind, std::uint32_t op, std::uint32_t port, std::uint64_t value) {
+void WorkerDataflow::event(EventKind kind, std::uint32_t op, std::uint32_t port,
+                           std::uint64_t value) {
   if (!worker_.logging()) return;
   worker_.log({.kind = kind, .dataflow = dataflow().id(), .op = op, .port = port, .value = value});
 }
@@ -144,9 +146,13 @@ void WorkerDataflow::record(EventKind kind, std::uint64_t value) { event(kind, 0
 
 // --- DataflowState
 
-DataflowState::DataflowState(std::shared_ptr<RuntimeCore> runtime, std::uint64_t id, std::string name,
-                             Lane lane, std::size_t width)
-    : runtime_(std::move(runtime)), id_(id), name_(std::move(name)), lane_(lane), live_instances_(width) {
+DataflowState::DataflowState(std::shared_ptr<RuntimeCore> runtime, std::uint64_t id,
+                             std::string name, Lane lane, std::size_t width)
+    : runtime_(std::move(runtime)),
+      id_(id),
+      name_(std::move(name)),
+      lane_(lane),
+      live_instances_(width) {
   FRESHET_ASSERT(width >= 1 && width <= runtime_->workers.size(), width, runtime_->workers.size());
   instances_.reserve(width);
   for (std::size_t i = 0; i < width; ++i) {

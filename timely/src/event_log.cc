@@ -8,20 +8,28 @@ namespace timely {
 
 std::string_view to_string(EventKind kind) {
   switch (kind) {
-    case EventKind::kDataflowInstalled: return "dataflow_installed";
-    case EventKind::kDataflowGone: return "dataflow_gone";
-    case EventKind::kOperatorStart: return "operator_start";
-    case EventKind::kOperatorStop: return "operator_stop";
-    case EventKind::kMessageSent: return "message_sent";
-    case EventKind::kMessageReceived: return "message_received";
-    case EventKind::kProgressPosted: return "progress_posted";
+    case EventKind::kDataflowInstalled:
+      return "dataflow_installed";
+    case EventKind::kDataflowGone:
+      return "dataflow_gone";
+    case EventKind::kOperatorStart:
+      return "operator_start";
+    case EventKind::kOperatorStop:
+      return "operator_stop";
+    case EventKind::kMessageSent:
+      return "message_sent";
+    case EventKind::kMessageReceived:
+      return "message_received";
+    case EventKind::kProgressPosted:
+      return "progress_posted";
   }
   return "?";
 }
 
 std::ostream& operator<<(std::ostream& out, const Event& event) {
-  return out << to_string(event.kind) << " worker=" << event.worker << " dataflow=" << event.dataflow
-             << " op=" << event.op << " port=" << event.port << " value=" << event.value;
+  return out << to_string(event.kind) << " worker=" << event.worker
+             << " dataflow=" << event.dataflow << " op=" << event.op << " port=" << event.port
+             << " value=" << event.value;
 }
 
 void EventLog::append(std::vector<Event>& buffer) {

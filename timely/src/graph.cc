@@ -11,8 +11,9 @@
 namespace timely::detail {
 namespace {
 
-using BoostGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                                         boost::property<boost::edge_index_t, std::size_t>>;
+using BoostGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                          boost::property<boost::edge_index_t, std::size_t>>;
 
 BoostGraph to_boost(const Graph& graph) {
   BoostGraph result(graph.nodes);
@@ -52,7 +53,8 @@ std::vector<std::uint32_t> find_cycle(const Graph& graph) {
   return {};
 }
 
-std::string draw(const Graph& graph, const std::string& name, const std::vector<std::string>& node_labels,
+std::string draw(const Graph& graph, const std::string& name,
+                 const std::vector<std::string>& node_labels,
                  const std::vector<std::string>& edge_labels) {
   std::ostringstream out;
   const BoostGraph boost_graph = to_boost(graph);

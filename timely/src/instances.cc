@@ -5,7 +5,7 @@
 #include <timely/detail/tracker-inl.h>
 #include <timely/progress_instances.h>
 
-#define FRESHET_TIMELY_INSTANTIATE(...)        \
+#define FRESHET_TIMELY_INSTANTIATE(...)           \
   template struct detail::GraphSpec<__VA_ARGS__>; \
   template class detail::Tracker<__VA_ARGS__>;
 

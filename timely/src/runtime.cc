@@ -48,7 +48,8 @@ Runtime::~Runtime() {
 detail::DataflowRef Runtime::begin(const DataflowOptions& options) {
   const std::uint64_t id = core_->registry.with([](auto& registry) { return registry.next_id++; });
   const std::size_t width = options.width == 0 ? workers() : options.width;
-  return detail::DataflowRef(new detail::DataflowState(core_, id, options.name, options.lane, width));
+  return detail::DataflowRef(
+      new detail::DataflowState(core_, id, options.name, options.lane, width));
 }
 
 Dataflow Runtime::install(detail::DataflowRef state) {

@@ -20,7 +20,8 @@ class SimExecutor::Timers final : public base::Scheduler, public base::Clock {
     return id;
   }
   bool cancel(base::TimerId timer) override {
-    return std::erase_if(timers_, [&](const auto& entry) { return entry.first.second == timer; }) > 0;
+    return std::erase_if(timers_, [&](const auto& entry) { return entry.first.second == timer; }) >
+           0;
   }
   [[nodiscard]] const base::Clock& clock() const override { return *this; }
 

@@ -30,9 +30,9 @@ struct Parked {
   bool counted = false;  // woken to run workers, and counted as a runner already
 };
 
-// What crosses to another thread does so under the mutex or through an atomic of ours, never inside a TBB
-// task alone: the library is not instrumented, so ThreadSanitizer would not see the order. The tasks hold
-// one pointer, in classes that the suppression file names.
+// What crosses to another thread does so under the mutex or through an atomic of ours, never inside
+// a TBB task alone: the library is not instrumented, so ThreadSanitizer would not see the order.
+// The tasks hold one pointer, in classes that the suppression file names.
 class TbbExecutor final : public Executor {
  public:
   explicit TbbExecutor(TbbOptions options)
@@ -64,8 +64,8 @@ class TbbExecutor final : public Executor {
   }
 
   void notify() override {
-    // The caller stored what somebody may wait for; a sleeper counts itself before it looks again. Both
-    // change `parked_count_`, so the later of the two sees what the other did before.
+    // The caller stored what somebody may wait for; a sleeper counts itself before it looks again.
+    // Both change `parked_count_`, so the later of the two sees what the other did before.
     if (parked_count_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
     {
       std::lock_guard lock(mutex_);
@@ -117,7 +117,7 @@ class TbbExecutor final : public Executor {
     std::lock_guard lock(mutex_);
     posted_.push_back(std::move(task));
     ++tasks_;
-    arena_.enqueue(OwnerTask<TbbExecutor, &TbbExecutor::run_posted>{this});
+    start_posted();
   }
 
   void retire(Runnable& runnable) override {
@@ -206,6 +206,7 @@ class TbbExecutor final : public Executor {
     {
       std::lock_guard lock(mutex_);
       runnable = take();
+      staff();  // for those left in the list
     }
     if (runnable == nullptr) return false;
     run(runnable);
@@ -276,6 +277,14 @@ class TbbExecutor final : public Executor {
     quiet_.notify_all();
   }
 
+  // Under mutex_. Posted tasks leave one thread to workers.
+  void start_posted() {
+    const std::size_t most = std::max<std::size_t>(threads_, 2) - 1;
+    if (posted_.empty() || posted_running_ >= most) return;
+    ++posted_running_;
+    arena_.enqueue(OwnerTask<TbbExecutor, &TbbExecutor::run_posted>{this});
+  }
+
   void run_posted() {
     base::Task task;
     {
@@ -286,7 +295,9 @@ class TbbExecutor final : public Executor {
     task();
     task = nullptr;
     std::lock_guard lock(mutex_);
+    --posted_running_;
     --tasks_;
+    start_posted();
     quiet_.notify_all();
   }
 
@@ -301,7 +312,8 @@ class TbbExecutor final : public Executor {
   std::vector<Parked*> parked_;
   std::size_t runners_ = 0;
   std::size_t drivers_ = 0;
-  std::size_t tasks_ = 0;  // enqueued and not finished
+  std::size_t tasks_ = 0;  // handed over and not finished
+  std::size_t posted_running_ = 0;
   Gate gate_;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::size_t> parked_count_{0};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What the executor hands to TBB: tasks that hold one pointer and then pass a gate.
 ///
-/// The installed TBB is not built for ThreadSanitizer, which so does not see that a task starts after it
-/// was made. Reading the task and its gate are therefore suppressed there (tools/tsan.supp names this file);
-/// the gate itself is an acquire that it does see, so everything after it is checked.
+/// The installed TBB is not built for ThreadSanitizer, which so does not see that a task starts
+/// after it was made. Reading the task and its gate are therefore suppressed there (tools/tsan.supp
+/// names this file); the gate itself is an acquire that it does see, so everything after it is
+/// checked.
 #pragma once
 
 #include <cstddef>

@@ -18,13 +18,16 @@ constexpr std::uint64_t kWorthAThreadNs = 10'000;
 }  // namespace
 
 Worker::Worker(RuntimeCore& runtime, std::size_t index)
-    : runtime_(runtime), index_(index), simulated_(runtime.executor.simulated()),
+    : runtime_(runtime),
+      index_(index),
+      simulated_(runtime.executor.simulated()),
       logging_(runtime.events != nullptr) {}
 
 Worker::~Worker() { discard_mail(); }
 
 std::uint64_t Worker::queued_ns() const {
-  return queued_records_.load(std::memory_order_relaxed) * record_ns_.load(std::memory_order_relaxed);
+  return queued_records_.load(std::memory_order_relaxed) *
+         record_ns_.load(std::memory_order_relaxed);
 }
 
 void Worker::mail(MailNode* node, std::size_t records) {
@@ -36,7 +39,8 @@ void Worker::mail(MailNode* node, std::size_t records) {
     return;
   }
   runtime_.executor.ready(*this);
-  if (before < kWorthAThreadNs && before + records * ns >= kWorthAThreadNs) runtime_.executor.work_grew();
+  if (before < kWorthAThreadNs && before + records * ns >= kWorthAThreadNs)
+    runtime_.executor.work_grew();
 }
 
 void Worker::discard_mail() {
@@ -100,7 +104,8 @@ OperatorCore* Worker::next_active() {
       operators.clear();
       queue.head = 0;
     } else if (queue.head >= 256 && queue.head * 2 >= operators.size()) {
-      operators.erase(operators.begin(), operators.begin() + static_cast<std::ptrdiff_t>(queue.head));
+      operators.erase(operators.begin(),
+                      operators.begin() + static_cast<std::ptrdiff_t>(queue.head));
       queue.head = 0;
     }
     op->active_ = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <timely/progress_instances.h>
 
-#include <catch2/catch.hpp>
 #include <testing/random.h>
+#include <catch2/catch.hpp>
 
 #include <map>
 #include <string>
@@ -59,7 +59,8 @@ TEST_CASE("antichain: keeps only minimal elements", "[timely][antichain]") {
   CHECK_FALSE(Antichain<Time>{}.covers(Time{9, 9}));
 }
 
-TEST_CASE("antichain: copies and moves are values, of one element and of many", "[timely][antichain]") {
+TEST_CASE("antichain: copies and moves are values, of one element and of many",
+          "[timely][antichain]") {
   Antichain<Time> many{Time{3, 0}, Time{0, 5}, Time{1, 2}};
   Antichain<Time> copy = many;
   Antichain<Time> moved = std::move(many);
@@ -76,7 +77,8 @@ TEST_CASE("antichain: join and meet agree with what is covered", "[timely][antic
   auto random = testing::seeded_random();
   auto draw = [&] {
     Antichain<Time> result;
-    for (std::uint64_t n = random.below(4); n > 0; --n) result.insert(Time{random.below(5), random.below(5)});
+    for (std::uint64_t n = random.below(4); n > 0; --n)
+      result.insert(Time{random.below(5), random.below(5)});
     return result;
   };
   for (int round = 0; round < 300; ++round) {
@@ -98,7 +100,8 @@ TEST_CASE("antichain: advance_by gives equal representatives to indistinguishabl
   auto random = testing::seeded_random();
   for (int round = 0; round < 200; ++round) {
     Antichain<Time> since;
-    for (std::uint64_t n = 1 + random.below(3); n > 0; --n) since.insert(Time{random.below(4), random.below(4)});
+    for (std::uint64_t n = 1 + random.below(3); n > 0; --n)
+      since.insert(Time{random.below(4), random.below(4)});
     std::vector<Time> domain;
     for (std::uint64_t i = 0; i < 36; ++i) domain.push_back(Time{i / 6, i % 6});
     for (const Time& s : domain) {
@@ -116,8 +119,14 @@ TEST_CASE("antichain: advance_by gives equal representatives to indistinguishabl
 TEST_CASE("mutable antichain: agrees with recomputation", "[timely][antichain][property]") {
   for (std::uint64_t round = 0; round < 20; ++round) {
     auto random = testing::seeded_random(round);
-    check_random_history<std::uint64_t>(random, [&] { return random.below(12); }, round % 2 == 0);
-    check_random_history<Time>(random, [&] { return Time{random.below(5), random.below(5)}; }, round % 2 == 0);
+    check_random_history<std::uint64_t>(
+        random, [&] { return random.below(12); }, round % 2 == 0);
+    check_random_history<Time>(
+        random,
+        [&] {
+          return Time{random.below(5), random.below(5)};
+        },
+        round % 2 == 0);
   }
 }
 
@@ -135,7 +144,8 @@ TEST_CASE("mutable antichain: a moving window of times stays small", "[timely][a
 TEST_CASE("mutable antichain: a batch of changes reports only a net move", "[timely][antichain]") {
   MutableAntichain<std::uint64_t> counts;
   CHECK(counts.update_all(std::vector<std::pair<std::uint64_t, std::int64_t>>{{3, 1}, {5, 2}}));
-  CHECK_FALSE(counts.update_all(std::vector<std::pair<std::uint64_t, std::int64_t>>{{3, -1}, {3, 1}}));
+  CHECK_FALSE(
+      counts.update_all(std::vector<std::pair<std::uint64_t, std::int64_t>>{{3, -1}, {3, 1}}));
   CHECK(counts.update_all(std::vector<std::pair<std::uint64_t, std::int64_t>>{{3, -1}, {4, 1}}));
   CHECK(counts.frontier() == Antichain<std::uint64_t>{4});
 }
@@ -154,7 +164,8 @@ TEST_CASE("change batch: sums equal times and forgets zeros", "[timely][change_b
     }
     std::erase_if(reference, [](const auto& entry) { return entry.second == 0; });
     REQUIRE(batch.empty() == reference.empty());
-    std::vector<std::pair<std::uint64_t, std::int64_t>> expected(reference.begin(), reference.end());
+    std::vector<std::pair<std::uint64_t, std::int64_t>> expected(reference.begin(),
+                                                                 reference.end());
     REQUIRE(std::vector(batch.changes().begin(), batch.changes().end()) == expected);
     batch.drain([](std::uint64_t, std::int64_t) {});
     REQUIRE(batch.empty());

@@ -22,8 +22,9 @@ static_assert(!std::copy_constructible<Capability<Time>>);
 static_assert(std::movable<Capability<Time>>);
 // Nothing can be sent without a capability, and none can be made from a time.
 template <typename O>
-concept SendsWithoutCapability = requires(O& output, Numbers numbers) { output.give(numbers); } ||
-                                 requires(O& output, Numbers numbers) { output.give(Time{3}, numbers); };
+concept SendsWithoutCapability = requires(O& output, Numbers numbers) {
+  output.give(numbers);
+} || requires(O& output, Numbers numbers) { output.give(Time{3}, numbers); };
 static_assert(!SendsWithoutCapability<Output<Time, Numbers>>);
 static_assert(!std::constructible_from<Capability<Time>, Time>);
 
@@ -88,22 +89,23 @@ TEST_CASE("capability: right use passes", "[timely][capability]") {
   }));
 }
 
-TEST_CASE("capability: for another output, or an output the input does not lead to", "[timely][capability]") {
+TEST_CASE("capability: for another output, or an output the input does not lead to",
+          "[timely][capability]") {
   CHECK(aborts([] {
-    run([](const Capability<Time>& at, Out&, Out& second, Out&) { second.give(at.retain(0), {1}); });
+    run([](const Capability<Time>& at, Out&, Out& second, Out&) {
+      second.give(at.retain(0), {1});
+    });
   }));
   CHECK(aborts([] {
     run([](const Capability<Time>& at, Out&, Out&, Out& never) { never.give(at, {1}); });
   }));
-  CHECK(aborts([] {
-    run([](const Capability<Time>& at, Out&, Out&, Out&) { (void)at.retain(2); });
-  }));
+  CHECK(aborts(
+      [] { run([](const Capability<Time>& at, Out&, Out&, Out&) { (void)at.retain(2); }); }));
 }
 
 TEST_CASE("capability: going back in time", "[timely][capability]") {
-  CHECK(aborts([] {
-    run([](const Capability<Time>& at, Out&, Out&, Out&) { (void)at.delayed(4); });
-  }));
+  CHECK(aborts(
+      [] { run([](const Capability<Time>& at, Out&, Out&, Out&) { (void)at.delayed(4); }); }));
   CHECK(aborts([] {
     run([](const Capability<Time>& at, Out&, Out&, Out&) {
       Capability<Time> later = at.delayed(7);
@@ -114,7 +116,9 @@ TEST_CASE("capability: going back in time", "[timely][capability]") {
 
 TEST_CASE("capability: one that was moved away or given up", "[timely][capability]") {
   CHECK(aborts([] {
-    run([](const Capability<Time>&, Out& first, Out&, Out&) { first.give(Capability<Time>(), {1}); });
+    run([](const Capability<Time>&, Out& first, Out&, Out&) {
+      first.give(Capability<Time>(), {1});
+    });
   }));
   CHECK(aborts([] {
     run([](const Capability<Time>& at, Out& first, Out&, Out&) {
@@ -146,7 +150,9 @@ TEST_CASE("capability: of another operator", "[timely][capability]") {
                           })
           .unary<Numbers>("Use", Pipeline{}, [=] {
             return [=](Input<Time, Numbers>& in, Output<Time, Numbers>& out) {
-              in.for_each([&](const Capability<Time>&, Numbers got) { out.give(*smuggled, std::move(got)); });
+              in.for_each([&](const Capability<Time>&, Numbers got) {
+                out.give(*smuggled, std::move(got));
+              });
             };
           });
     });
@@ -161,7 +167,8 @@ TEST_CASE("input handle: going back in time, and use after close", "[timely][inp
     SimExecutor executor(1);
     Runtime runtime(executor, {.workers = 1});
     InputHandle<Time, Numbers> input;
-    runtime.dataflow<Time>("input", [&](Scope<Time>& scope) { input = scope.input<Numbers>().first; });
+    runtime.dataflow<Time>("input",
+                           [&](Scope<Time>& scope) { input = scope.input<Numbers>().first; });
     input.advance_to(5);
     use(input);
   };

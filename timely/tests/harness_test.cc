@@ -23,8 +23,9 @@ struct Hold {
       if (fresh) notificator.notify_at(at.retain());
       place->second.insert(place->second.end(), numbers.begin(), numbers.end());
     });
-    notificator.for_each({&input.frontier()},
-                         [&](Capability<Time> done) { output.give(done, held.extract(done.time()).mapped()); });
+    notificator.for_each({&input.frontier()}, [&](Capability<Time> done) {
+      output.give(done, held.extract(done.time()).mapped());
+    });
   }
 };
 
@@ -65,7 +66,8 @@ TEST_CASE("harness: a capability kept too long shows", "[timely][harness]") {
   CHECK(hoarder.output_frontier() == Antichain<Time>{2});
 }
 
-TEST_CASE("harness: messages and capabilities may hold several times", "[timely][harness][capability]") {
+TEST_CASE("harness: messages and capabilities may hold several times",
+          "[timely][harness][capability]") {
   using Pair = Product<Time, Time>;
   struct Merge {
     Capability<Pair> all{};

@@ -2,8 +2,8 @@
 // Loops and nested scopes: results, progress, and what is refused.
 #include <timely/timely.h>
 
-#include <catch2/catch.hpp>
 #include <testing/random.h>
+#include <catch2/catch.hpp>
 
 #include <limits>
 #include <memory>
@@ -22,12 +22,14 @@ using InnerInner = Product<Inner, Round>;
 std::uint64_t collatz(std::uint64_t n) { return n % 2 == 0 ? n / 2 : 3 * n + 1; }
 
 struct Run {
-  explicit Run(std::uint64_t seed, std::size_t workers) : executor(seed), runtime(executor, {.workers = workers}) {}
+  explicit Run(std::uint64_t seed, std::size_t workers)
+      : executor(seed), runtime(executor, {.workers = workers}) {}
   SimExecutor executor;
   Runtime runtime;
   InputHandle<Time, Numbers> input{};
   ProbeHandle<Time> probe{};
-  std::shared_ptr<std::multiset<std::uint64_t>> seen = std::make_shared<std::multiset<std::uint64_t>>();
+  std::shared_ptr<std::multiset<std::uint64_t>> seen =
+      std::make_shared<std::multiset<std::uint64_t>>();
 
   template <typename Describe>
   void describe(Describe f) {
@@ -91,9 +93,10 @@ TEST_CASE("loop: a loop in a loop, with a loop around both", "[timely][loop][pro
                            .enter(inner)
                            .concat(halve.stream())
                            .partition(2, [](std::uint64_t n) { return n % 2; });
-          halve.connect(parts[0].map([](std::uint64_t n) { return n / 2; }).exchange([](std::uint64_t n) {
-            return n;
-          }));
+          halve.connect(
+              parts[0].map([](std::uint64_t n) { return n / 2; }).exchange([](std::uint64_t n) {
+                return n;
+              }));
           return parts[1].leave(outer);
         });
         auto done = odd.partition(2, [](std::uint64_t n) { return n == 1 ? 0 : 1; });

@@ -2,8 +2,8 @@
 // Every shipped operator on 1, 2 and 3 workers under many interleavings, against plain loops.
 #include <timely/timely.h>
 
-#include <catch2/catch.hpp>
 #include <testing/random.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <map>
@@ -41,7 +41,8 @@ class Collector {
   std::shared_ptr<Content> content_ = std::make_shared<Content>();
 };
 
-/// Sends random numbers at times 0 to 5 through what `describe` makes of them; checks content and progress.
+/// Sends random numbers at times 0 to 5 through what `describe` makes of them; checks content and
+/// progress.
 template <typename Describe, typename Expect>
 void check(Describe describe, Expect expect) {
   for (std::uint64_t round = 0; round < 12; ++round) {
@@ -61,7 +62,8 @@ void check(Describe describe, Expect expect) {
       for (Time now = 0; now < 6; ++now) {
         for (std::uint64_t n = random.below(4); n > 0; --n) {
           Numbers message;
-          for (std::uint64_t k = 1 + random.below(4); k > 0; --k) message.push_back(random.below(100));
+          for (std::uint64_t k = 1 + random.below(4); k > 0; --k)
+            message.push_back(random.below(100));
           sent[now].insert(sent[now].end(), message.begin(), message.end());
           input.send(std::move(message));
         }
@@ -102,14 +104,15 @@ TEST_CASE("operators: map, filter, flat_map and map_messages", "[timely][operato
         per_record([](std::uint64_t n) { return n % 3 == 0 ? Numbers{n} : Numbers{}; }));
   check([](const S& s) { return s.flat_map([](std::uint64_t n) { return Numbers(n % 4, n); }); },
         per_record([](std::uint64_t n) { return Numbers(n % 4, n); }));
-  check([](const S& s) {
-          return s.map_messages([](Numbers n) {
-            n.push_back(n.front());
-            n.pop_back();
-            return n;
-          });
-        },
-        per_record([](std::uint64_t n) { return Numbers{n}; }));
+  check(
+      [](const S& s) {
+        return s.map_messages([](Numbers n) {
+          n.push_back(n.front());
+          n.pop_back();
+          return n;
+        });
+      },
+      per_record([](std::uint64_t n) { return Numbers{n}; }));
 }
 
 TEST_CASE("operators: exchange keeps every record, broadcast gives it to every worker",
@@ -126,14 +129,17 @@ TEST_CASE("operators: exchange keeps every record, broadcast gives it to every w
         });
 }
 
-TEST_CASE("operators: partition splits, concat and fan-out join again", "[timely][operators][property]") {
+TEST_CASE("operators: partition splits, concat and fan-out join again",
+          "[timely][operators][property]") {
   check(
       [](const S& s) {
         auto parts = s.partition(3, [](std::uint64_t n) { return n % 3; });
         return concatenate(std::vector<S>{parts[0].map([](std::uint64_t n) { return n; }),
                                           parts[1].concat(parts[1]), parts[2]});
       },
-      per_record([](std::uint64_t n) { return n % 3 == 1 ? Numbers{n, n} : Numbers{n}; }));
+      per_record([](std::uint64_t n) {
+        return n % 3 == 1 ? Numbers{n, n} : Numbers{n};
+      }));
 }
 
 TEST_CASE("operators: delay moves records to later times", "[timely][operators][property]") {
@@ -147,21 +153,25 @@ TEST_CASE("operators: delay moves records to later times", "[timely][operators][
         });
 }
 
-TEST_CASE("operators: a notificator sums a time once it is complete", "[timely][operators][property]") {
+TEST_CASE("operators: a notificator sums a time once it is complete",
+          "[timely][operators][property]") {
   auto describe = [](const S& s) {
-    return s.unary<Numbers>("Sum", Exchange{[](std::uint64_t) { return 0U; }}, [] {
-      return [sums = std::map<Time, std::uint64_t>(), notificator = Notificator<Time>()](
-                 Input<Time, Numbers>& input, Output<Time, Numbers>& output) mutable {
-        input.for_each([&](const Capability<Time>& at, const Numbers& numbers) {
-          auto [sum, fresh] = sums.try_emplace(at.time(), 0);
-          if (fresh) notificator.notify_at(at.retain());
-          for (std::uint64_t n : numbers) sum->second += n;
-        });
-        notificator.for_each({&input.frontier()}, [&](Capability<Time> done) {
-          output.give(done, {sums.extract(done.time()).mapped()});
-        });
-      };
-    }, FrontierInterest::kIfCapability);
+    return s.unary<Numbers>(
+        "Sum", Exchange{[](std::uint64_t) { return 0U; }},
+        [] {
+          return [sums = std::map<Time, std::uint64_t>(), notificator = Notificator<Time>()](
+                     Input<Time, Numbers>& input, Output<Time, Numbers>& output) mutable {
+            input.for_each([&](const Capability<Time>& at, const Numbers& numbers) {
+              auto [sum, fresh] = sums.try_emplace(at.time(), 0);
+              if (fresh) notificator.notify_at(at.retain());
+              for (std::uint64_t n : numbers) sum->second += n;
+            });
+            notificator.for_each({&input.frontier()}, [&](Capability<Time> done) {
+              output.give(done, {sums.extract(done.time()).mapped()});
+            });
+          };
+        },
+        FrontierInterest::kIfCapability);
   };
   check(describe, [](const Content& sent, std::size_t) {
     Content result;
@@ -184,21 +194,23 @@ TEST_CASE("operators: a binary operator sees both frontiers", "[timely][operator
         std::map<Time, std::pair<std::uint64_t, std::uint64_t>> sums{};
         Notificator<Time> notificator{};
       };
-      return [state = std::make_unique<State>()](Input<Time, Numbers>& even, Input<Time, Numbers>& odd,
-                                                 Output<Time, Numbers>& output) mutable {
-        auto add = [&](const Capability<Time>& at, const Numbers& numbers, auto member) {
-          auto [entry, fresh] = state->sums.try_emplace(at.time());
-          if (fresh) state->notificator.notify_at(at.retain());
-          for (std::uint64_t n : numbers) entry->second.*member += n;
-        };
-        using Sums = std::pair<std::uint64_t, std::uint64_t>;
-        even.for_each([&](const auto& at, const Numbers& n) { add(at, n, &Sums::first); });
-        odd.for_each([&](const auto& at, const Numbers& n) { add(at, n, &Sums::second); });
-        state->notificator.for_each({&even.frontier(), &odd.frontier()}, [&](Capability<Time> done) {
-          const auto [first, second] = state->sums.extract(done.time()).mapped();
-          output.give(done, {first, second});
-        });
-      };
+      return
+          [state = std::make_unique<State>()](Input<Time, Numbers>& even, Input<Time, Numbers>& odd,
+                                              Output<Time, Numbers>& output) mutable {
+            auto add = [&](const Capability<Time>& at, const Numbers& numbers, auto member) {
+              auto [entry, fresh] = state->sums.try_emplace(at.time());
+              if (fresh) state->notificator.notify_at(at.retain());
+              for (std::uint64_t n : numbers) entry->second.*member += n;
+            };
+            using Sums = std::pair<std::uint64_t, std::uint64_t>;
+            even.for_each([&](const auto& at, const Numbers& n) { add(at, n, &Sums::first); });
+            odd.for_each([&](const auto& at, const Numbers& n) { add(at, n, &Sums::second); });
+            state->notificator.for_each(
+                {&even.frontier(), &odd.frontier()}, [&](Capability<Time> done) {
+                  const auto [first, second] = state->sums.extract(done.time()).mapped();
+                  output.give(done, {first, second});
+                });
+          };
     });
   };
   check(describe, [](const Content& sent, std::size_t) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws of orders, lattices and summaries, checked by enumeration of small domains for every shipped time.
+// Laws of orders, lattices and summaries, checked by enumeration of small domains for every shipped
+// time.
 #include <timely/product.h>
 
 #include <catch2/catch.hpp>
@@ -13,17 +14,21 @@ namespace {
 using Pair = Product<std::uint64_t, std::uint32_t>;
 using Nested = Product<Product<std::uint64_t, std::uint64_t>, std::uint64_t>;
 
-static_assert(Timestamp<std::uint64_t> && Timestamp<std::int32_t> && Timestamp<Pair> && Timestamp<Nested>);
+static_assert(Timestamp<std::uint64_t> && Timestamp<std::int32_t> && Timestamp<Pair> &&
+              Timestamp<Nested>);
 static_assert(TotalOrder<std::uint64_t> && TotalOrder<std::int64_t> && !TotalOrder<Pair>);
 static_assert(Lattice<Pair> && Lattice<Nested>);
-static_assert(Refines<Pair, std::uint64_t> && Refines<Nested, Product<std::uint64_t, std::uint64_t>>);
+static_assert(Refines<Pair, std::uint64_t> &&
+              Refines<Nested, Product<std::uint64_t, std::uint64_t>>);
 static_assert(!Timestamp<double>);
 
 std::vector<std::int64_t> signed_domain() {
   return {std::numeric_limits<std::int64_t>::min(), -3, -1, 0, 1, 2,
           std::numeric_limits<std::int64_t>::max()};
 }
-std::vector<std::uint64_t> unsigned_domain() { return {0, 1, 2, 3, std::numeric_limits<std::uint64_t>::max()}; }
+std::vector<std::uint64_t> unsigned_domain() {
+  return {0, 1, 2, 3, std::numeric_limits<std::uint64_t>::max()};
+}
 std::vector<Pair> pair_domain() {
   std::vector<Pair> result;
   for (std::uint64_t a = 0; a < 4; ++a) {
@@ -75,7 +80,8 @@ void check_lattice(const std::vector<T>& domain) {
   }
 }
 
-TEST_CASE("order: every shipped time is a partial order that its total order extends", "[timely][order]") {
+TEST_CASE("order: every shipped time is a partial order that its total order extends",
+          "[timely][order]") {
   check_order(signed_domain());
   check_order(unsigned_domain());
   check_order(pair_domain());
@@ -89,7 +95,8 @@ TEST_CASE("order: join and meet are the least upper and greatest lower bounds", 
   check_lattice(nested_domain());
 }
 
-TEST_CASE("order: summaries compose, keep the order and stop at the end of time", "[timely][order]") {
+TEST_CASE("order: summaries compose, keep the order and stop at the end of time",
+          "[timely][order]") {
   using Summary = SummaryOf<Pair>;
   std::vector<Summary> summaries;
   for (std::uint64_t a = 0; a < 3; ++a) {
@@ -105,8 +112,10 @@ TEST_CASE("order: summaries compose, keep the order and stop at the end of time"
     }
   }
   CHECK(Summary{}.results_in(Pair{3, 4}) == Pair{3, 4});
-  CHECK(Advance<std::uint32_t>{1}.results_in(std::numeric_limits<std::uint32_t>::max()) == std::nullopt);
-  CHECK(Summary{{0}, {1}}.results_in(Pair{0, std::numeric_limits<std::uint32_t>::max()}) == std::nullopt);
+  CHECK(Advance<std::uint32_t>{1}.results_in(std::numeric_limits<std::uint32_t>::max()) ==
+        std::nullopt);
+  CHECK(Summary{{0}, {1}}.results_in(Pair{0, std::numeric_limits<std::uint32_t>::max()}) ==
+        std::nullopt);
   CHECK(Advance<std::int64_t>{2}.results_in(-1) == 1);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress is safe (nothing arrives that a frontier excluded), exact and ends, for random dataflows.
+// Progress is safe (nothing arrives that a frontier excluded), exact and ends, for random
+// dataflows.
 #include "random_dataflow.h"
 
 namespace timely {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random dataflows whose arrivals depend on the input alone, whatever the interleaving: each record decides by
-// its own bits where it goes and when. Every operator checks that nothing arrives which its frontier excluded.
+// Random dataflows whose arrivals depend on the input alone, whatever the interleaving: each record
+// decides by its own bits where it goes and when. Every operator checks that nothing arrives which
+// its frontier excluded.
 #pragma once
 
 #include <timely/timely.h>
 
-#include <catch2/catch.hpp>
 #include <testing/random.h>
+#include <catch2/catch.hpp>
 
 #include <map>
 #include <memory>
@@ -59,7 +60,8 @@ inline Inner later(const Inner& time, std::uint64_t by) {
                      : Inner{time.outer, time.inner + static_cast<std::uint32_t>(by)};
 }
 
-/// Sends each record on with a smaller time to live (its low 3 bits), now or at a later time that it waits for.
+/// Sends each record on with a smaller time to live (its low 3 bits), now or at a later time that
+/// it waits for.
 template <typename T>
 class Hop {
  public:
@@ -67,7 +69,8 @@ class Hop {
 
   void step(Input<T, Records>& input, Output<T, Records>& output) {
     input.for_each([&](const Capability<T>& at, Records records) {
-      if (!seen_.covers(at.time())) arrivals_->violation("arrived after its frontier, at operator " + std::to_string(op_));
+      if (!seen_.covers(at.time()))
+        arrivals_->violation("arrived after its frontier, at operator " + std::to_string(op_));
       Records now;
       for (std::uint64_t record : records) {
         arrivals_->add(arrival(op_, record, at.time()));
@@ -132,7 +135,8 @@ class Describer {
   Stream<Time, Records> loop(const Stream<Time, Records>& stream) {
     Scope<Time> outer = stream.scope();
     return outer.iterative<std::uint32_t>("Loop", [&](Scope<Inner>& inner) {
-      auto again = inner.feedback<Records>(random_.coin() ? SummaryOf<Inner>{{0}, {1}} : SummaryOf<Inner>{{1}, {0}});
+      auto again = inner.feedback<Records>(random_.coin() ? SummaryOf<Inner>{{0}, {1}}
+                                                          : SummaryOf<Inner>{{1}, {0}});
       auto body = hop(stream.enter(inner).concat(again.stream()));
       if (random_.coin()) body = hop(body);
       auto parts = body.partition(2, [](std::uint64_t r) { return (r >> 5) % 2; });
@@ -147,7 +151,8 @@ class Describer {
 };
 
 /// Runs the dataflow of `seed` on `executor`; gives what arrived.
-inline std::multiset<Arrival> run(std::uint64_t seed, Executor& executor, std::size_t workers, int rounds) {
+inline std::multiset<Arrival> run(std::uint64_t seed, Executor& executor, std::size_t workers,
+                                  int rounds) {
   testing::Random random(seed);
   auto arrivals = std::make_shared<Arrivals>();
   Runtime runtime(executor, {.workers = workers});

@@ -2,8 +2,8 @@
 // Activation from outside, timers, dropping, width, lanes, the event log.
 #include <timely/timely.h>
 
-#include <catch2/catch.hpp>
 #include <testing/sim_scheduler.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -77,16 +77,20 @@ TEST_CASE("source: a timer activates it", "[timely][runtime]") {
   Runtime runtime(executor, {.workers = 2, .scheduler = &executor.scheduler()});
   ProbeHandle<Time> probe;
   runtime.dataflow<Time>("ticks", [&](Scope<Time>& scope) {
-    probe = scope.source<Numbers>("Tick", [](Setup<Time>& setup) {
-      return [capability = setup.capability()](Output<Time, Numbers>&, Context& context) mutable {
-        capability.downgrade(capability.time() + 1);
-        if (capability.time() < 5) {
-          context.activate_after(std::chrono::seconds(1));
-        } else {
-          capability = Capability<Time>();
-        }
-      };
-    }).probe();
+    probe = scope
+                .source<Numbers>("Tick",
+                                 [](Setup<Time>& setup) {
+                                   return [capability = setup.capability()](
+                                              Output<Time, Numbers>&, Context& context) mutable {
+                                     capability.downgrade(capability.time() + 1);
+                                     if (capability.time() < 5) {
+                                       context.activate_after(std::chrono::seconds(1));
+                                     } else {
+                                       capability = Capability<Time>();
+                                     }
+                                   };
+                                 })
+                .probe();
   });
   const auto start = executor.now();
   runtime.step_while([&] { return !probe.done(); });
@@ -155,7 +159,8 @@ TEST_CASE("drop: stops one dataflow and leaves the others", "[timely][runtime]")
         auto [handle, numbers] = scope.input<Numbers>();
         inputs[i] = std::move(handle);
         probes[i] = numbers
-                        .unary("Logic", Exchange{[](std::uint64_t n) { return n; }}, [alive] { return Logic(alive); })
+                        .unary("Logic", Exchange{[](std::uint64_t n) { return n; }},
+                               [alive] { return Logic(alive); })
                         .exchange([](std::uint64_t n) { return n + 1; })
                         .probe();
       });
@@ -193,10 +198,12 @@ TEST_CASE("runtime: goes down with mail in flight", "[timely][runtime]") {
       runtime.dataflow<Time>("down", [&](Scope<Time>& scope) {
         auto [handle, numbers] = scope.input<Numbers>();
         input = std::move(handle);
-        numbers.concat(numbers).exchange([](std::uint64_t n) { return n; }).delay(
-            [](Time at, std::uint64_t) { return at + 3; });
+        numbers.concat(numbers)
+            .exchange([](std::uint64_t n) { return n; })
+            .delay([](Time at, std::uint64_t) { return at + 3; });
       });
-      runtime.dataflow<Time>({.name = "feed", .width = 1}, [&](Scope<Time>& scope) { feed(scope, state); });
+      runtime.dataflow<Time>({.name = "feed", .width = 1},
+                             [&](Scope<Time>& scope) { feed(scope, state); });
       for (Time t = 1; t < 4; ++t) {
         input.send({1, 2, 3});
         input.advance_to(t);
@@ -239,7 +246,8 @@ TEST_CASE("width: a dataflow runs on the first workers only", "[timely][runtime]
   CHECK(dataflow.graphviz().find("See.in0 *") != std::string::npos);
 }
 
-TEST_CASE("sim executor: runs inside an outer simulation, and dies with a killed process", "[timely][runtime]") {
+TEST_CASE("sim executor: runs inside an outer simulation, and dies with a killed process",
+          "[timely][runtime]") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     testing::SimScheduler sim(seed);
     auto& process = sim.new_process();
@@ -248,13 +256,19 @@ TEST_CASE("sim executor: runs inside an outer simulation, and dies with a killed
       Runtime runtime(executor, {.workers = 2, .scheduler = &process});
       ProbeHandle<Time> probe;
       runtime.dataflow<Time>("ticks", [&](Scope<Time>& scope) {
-        probe = scope.source<Numbers>("Tick", [](Setup<Time>& setup) {
-          return [capability = setup.capability()](Output<Time, Numbers>& output, Context& context) mutable {
-            output.give(capability, {capability.time()});
-            capability.downgrade(capability.time() + 1);
-            context.activate_after(std::chrono::milliseconds(10));
-          };
-        }).exchange([](std::uint64_t n) { return n; }).probe();
+        probe = scope
+                    .source<Numbers>("Tick",
+                                     [](Setup<Time>& setup) {
+                                       return [capability = setup.capability()](
+                                                  Output<Time, Numbers>& output,
+                                                  Context& context) mutable {
+                                         output.give(capability, {capability.time()});
+                                         capability.downgrade(capability.time() + 1);
+                                         context.activate_after(std::chrono::milliseconds(10));
+                                       };
+                                     })
+                    .exchange([](std::uint64_t n) { return n; })
+                    .probe();
       });
       runtime.step_while([&] { return probe.less_than(5); });  // drives the whole simulation
       CHECK(sim.clock().now().time_since_epoch() >= std::chrono::milliseconds(40));
@@ -283,15 +297,19 @@ TEST_CASE("lanes: bulk operators run when no latency operator waits", "[timely][
   Runtime runtime(executor, {.workers = 1});
   std::vector<std::string> order;
   std::vector<InputHandle<Time, Numbers>> inputs;
-  for (const auto& [name, lane] : {std::pair{"bulk", Lane::kBulk}, std::pair{"quick", Lane::kLatency}}) {
+  for (const auto& [name, lane] :
+       {std::pair{"bulk", Lane::kBulk}, std::pair{"quick", Lane::kLatency}}) {
     runtime.dataflow<Time>({.name = name, .lane = lane}, [&](Scope<Time>& scope) {
       auto [handle, numbers] = scope.input<Numbers>();
       inputs.push_back(std::move(handle));
-      numbers.sink("Note", Pipeline{}, [&order, n = std::string(name)] {
-        return [&order, n](Input<Time, Numbers>& in) {
-          in.for_each([&](const Capability<Time>&, const Numbers&) { order.push_back(n); });
-        };
-      }, FrontierInterest::kNever);
+      numbers.sink(
+          "Note", Pipeline{},
+          [&order, n = std::string(name)] {
+            return [&order, n](Input<Time, Numbers>& in) {
+              in.for_each([&](const Capability<Time>&, const Numbers&) { order.push_back(n); });
+            };
+          },
+          FrontierInterest::kNever);
     });
   }
   runtime.run_until_idle();
@@ -322,12 +340,11 @@ TEST_CASE("event log: tells what ran, what moved and what was posted", "[timely]
   const std::vector<Event> events = log.drain();
   auto sum = [&](EventKind kind, std::uint32_t op) {
     std::uint64_t result = 0;
-    for (const Event& event : events) result += event.kind == kind && event.op == op ? event.value : 0;
+    for (const Event& event : events)
+      result += event.kind == kind && event.op == op ? event.value : 0;
     return result;
   };
-  auto count = [&](EventKind kind) {
-    return std::ranges::count(events, kind, &Event::kind);
-  };
+  auto count = [&](EventKind kind) { return std::ranges::count(events, kind, &Event::kind); };
   CHECK(count(EventKind::kDataflowInstalled) == 2);
   CHECK(count(EventKind::kDataflowGone) == 2);
   CHECK(sum(EventKind::kMessageReceived, 0) == 4);

@@ -20,7 +20,8 @@ TEST_CASE("threads: random dataflows give the arrivals of the simulation", "[tim
     SimExecutor reference(0);
     const auto expected = fuzz::run(seed, reference, 1, 12);
     auto executor = make_tbb_executor({.threads = 2});
-    for (std::size_t workers : {1, 2, 5}) REQUIRE(fuzz::run(seed, *executor, workers, 12) == expected);
+    for (std::size_t workers : {1, 2, 5})
+      REQUIRE(fuzz::run(seed, *executor, workers, 12) == expected);
   }
 }
 
@@ -57,28 +58,36 @@ TEST_CASE("threads: outside activation runs a dataflow while nobody waits", "[ti
   auto shared = std::make_shared<Shared>();
   constexpr std::uint64_t kCount = 2000;
   runtime.dataflow<Time>("outside", [&](Scope<Time>& scope) {
-    scope.source<Records>("Feed", [shared](Setup<Time>& setup) {
-           if (setup.worker() == 0) {
-             shared->activator = setup.activator();
-             shared->ready.open();
-           }
-           return [shared, capability = setup.capability()](Output<Time, Records>& output) {
-             Records records;
-             {
-               std::lock_guard lock(shared->mutex);
-               records.swap(shared->waiting);
-             }
-             if (!records.empty()) output.give(capability, std::move(records));
-           };
-         })
-        .sink("Sum", Exchange{[](std::uint64_t n) { return n; }}, [shared] {
-          return [shared](Input<Time, Records>& input) {
-            input.for_each([&](const auto&, const Records& records) {
-              const auto sum = std::accumulate(records.begin(), records.end(), std::uint64_t{0});
-              if (shared->sum.fetch_add(sum) + sum == kCount * (kCount + 1) / 2) shared->done.open();
-            });
-          };
-        }, FrontierInterest::kNever);
+    scope
+        .source<Records>("Feed",
+                         [shared](Setup<Time>& setup) {
+                           if (setup.worker() == 0) {
+                             shared->activator = setup.activator();
+                             shared->ready.open();
+                           }
+                           return [shared,
+                                   capability = setup.capability()](Output<Time, Records>& output) {
+                             Records records;
+                             {
+                               std::lock_guard lock(shared->mutex);
+                               records.swap(shared->waiting);
+                             }
+                             if (!records.empty()) output.give(capability, std::move(records));
+                           };
+                         })
+        .sink(
+            "Sum", Exchange{[](std::uint64_t n) { return n; }},
+            [shared] {
+              return [shared](Input<Time, Records>& input) {
+                input.for_each([&](const auto&, const Records& records) {
+                  const auto sum =
+                      std::accumulate(records.begin(), records.end(), std::uint64_t{0});
+                  if (shared->sum.fetch_add(sum) + sum == kCount * (kCount + 1) / 2)
+                    shared->done.open();
+                });
+              };
+            },
+            FrontierInterest::kNever);
   });
   REQUIRE(shared->ready.wait());
   std::vector<std::thread> threads;
@@ -143,7 +152,8 @@ TEST_CASE("threads: a driver's worker runs on the driver", "[timely][threads]") 
     auto [handle, records] = scope.input<Records>();
     input = std::move(handle);
     probe = records.exchange([](std::uint64_t n) { return n; })
-                .inspect([&](std::uint64_t) { elsewhere += std::this_thread::get_id() == here ? 0 : 1; })
+                .inspect(
+                    [&](std::uint64_t) { elsewhere += std::this_thread::get_id() == here ? 0 : 1; })
                 .probe();
   });
   for (Time t = 0; t < 200; ++t) {
@@ -170,8 +180,8 @@ TEST_CASE("threads: forks run every piece, also from inside workers", "[timely][
     probe = records
                 .unary<Records>("Fork", Exchange{[](std::uint64_t n) { return n; }},
                                 [&total] {
-                                  return [&total](Input<Time, Records>& in, Output<Time, Records>& out,
-                                                  Context& context) {
+                                  return [&total](Input<Time, Records>& in,
+                                                  Output<Time, Records>& out, Context& context) {
                                     in.for_each([&](const Capability<Time>& at, Records got) {
                                       std::vector<std::uint64_t> squares(got.size());
                                       context.executor().fork(got.size(), [&](std::size_t i) {
@@ -196,7 +206,8 @@ TEST_CASE("threads: forks run every piece, also from inside workers", "[timely][
   CHECK(total == expected);
 }
 
-TEST_CASE("threads: posted tasks run, and the executor waits for them at its end", "[timely][threads]") {
+TEST_CASE("threads: posted tasks run, and the executor waits for them at its end",
+          "[timely][threads]") {
   std::atomic<int> ran{0};
   {
     auto executor = make_tbb_executor({.threads = 2});

@@ -3,8 +3,8 @@
 #include <timely/detail/tracker.h>
 #include <timely/instances.h>
 
-#include <catch2/catch.hpp>
 #include <testing/random.h>
+#include <catch2/catch.hpp>
 
 #include <map>
 #include <vector>
@@ -48,11 +48,11 @@ GraphSpec<T> random_graph(testing::Random& random) {
   return spec;
 }
 
-/// Every time at which something can arrive at each port, found by walking all stamps along all edges
-/// until nothing new is minimal.
+/// Every time at which something can arrive at each port, found by walking all stamps along all
+/// edges until nothing new is minimal.
 template <typename T>
-std::vector<Antichain<T>> reachable(const GraphSpec<T>& spec,
-                                    const std::map<std::pair<std::uint32_t, T>, std::int64_t>& stamps) {
+std::vector<Antichain<T>> reachable(
+    const GraphSpec<T>& spec, const std::map<std::pair<std::uint32_t, T>, std::int64_t>& stamps) {
   std::vector<Antichain<T>> result(spec.ports.size());
   for (const auto& [where, count] : stamps) {
     if (count > 0) result[where.first].insert(where.second);
@@ -112,14 +112,16 @@ void check_random_graph(testing::Random& random) {
   }
 }
 
-TEST_CASE("tracker: agrees with a walk along all paths, total order", "[timely][tracker][property]") {
+TEST_CASE("tracker: agrees with a walk along all paths, total order",
+          "[timely][tracker][property]") {
   for (std::uint64_t round = 0; round < 300; ++round) {
     auto random = testing::seeded_random(round);
     check_random_graph<std::uint64_t>(random);
   }
 }
 
-TEST_CASE("tracker: agrees with a walk along all paths, partial order", "[timely][tracker][property]") {
+TEST_CASE("tracker: agrees with a walk along all paths, partial order",
+          "[timely][tracker][property]") {
   for (std::uint64_t round = 0; round < 300; ++round) {
     auto random = testing::seeded_random(round);
     check_random_graph<Pair>(random);

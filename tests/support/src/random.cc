@@ -11,9 +11,11 @@ Random::Random(std::uint64_t seed)
     : freshet::base::Random(seed), seed_(seed), exceptions_(std::uncaught_exceptions()) {}
 
 Random::~Random() {
-  // Catch2 leaves a failed REQUIRE by an exception; a failed assertion of ours aborts and prints itself.
+  // Catch2 leaves a failed REQUIRE by an exception; a failed assertion of ours aborts and prints
+  // itself.
   if (std::uncaught_exceptions() > exceptions_) {
-    std::fprintf(stderr, "failing seed: FRESHET_SEED=%llu\n", static_cast<unsigned long long>(seed_));
+    std::fprintf(stderr, "failing seed: FRESHET_SEED=%llu\n",
+                 static_cast<unsigned long long>(seed_));
   }
 }
 
