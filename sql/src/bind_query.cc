@@ -80,7 +80,8 @@ Result<HirScalarPtr> Binder::row_count(const PgQuery__Node* node, const Chain& l
 Result<HirScalarPtr> Binder::fold(const HirScalarPtr& scalar) {
   bool constant = true;
   hir::visit(*scalar, 0, [&](const HirScalar& part, std::size_t) {
-    constant = constant && (part.kind == HirScalar::Kind::kLiteral || part.kind == HirScalar::Kind::kCall);
+    const bool call = part.kind == HirScalar::Kind::kCall && part.function->volatility == expr::Volatility::kImmutable;
+    constant = constant && (part.kind == HirScalar::Kind::kLiteral || call);
   });
   if (!constant || scalar->kind == HirScalar::Kind::kLiteral) return scalar;
   const expr::Scalar lowered = FRESHET_TRY(lower_scalar(scalar));
@@ -123,7 +124,9 @@ Result<HirScalarPtr> Binder::value_in_row(const PgQuery__Node* node, std::size_t
     return value ? value : hir::null(type);
   }
   const HirScalarPtr value = FRESHET_TRY(expression(node, context));
-  return assign(value, type, (*options.assign_names)[column]);
+  const HirScalarPtr stored = FRESHET_TRY(assign(value, type, (*options.assign_names)[column]));
+  // Rows of constants make one constant relation, whatever must be done to store them.
+  return fold(stored);
 }
 
 Result<BoundQuery> Binder::values(const PgQuery__SelectStmt& select, const Chain* outer, QueryOptions options) {

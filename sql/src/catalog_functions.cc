@@ -111,7 +111,8 @@ std::vector<repr::DatumRow> visible_oids(const CatalogView& catalog, const Sessi
       rows.push_back({oid_datum(item->oid)});
     }
   };
-  for (std::string_view schema : {"pg_catalog", "mz_catalog", "mz_internal"}) add("", schema);
+  // mz_catalog and mz_internal are searched too, but do not clutter \d.
+  add("", "pg_catalog");
   for (const std::string& schema : settings.search_path) {
     const bool system = std::ranges::find(kSystemSchemas, schema) != std::end(kSystemSchemas);
     add(system ? "" : settings.database, schema);
