@@ -57,6 +57,10 @@ Result<HirScalarPtr> Binder::type_cast(const PgQuery__TypeCast& cast, const Expr
   }
   HirScalarPtr argument = FRESHET_TRY(expression(cast.arg, context));
   if (is_reg_type(target.kind())) return reg_cast(argument, target, cast.location);
+  const TypeKind to = target.kind();
+  if (is_reg_type(argument->type.type.kind()) && (to == TypeKind::kText || to == TypeKind::kVarchar || to == TypeKind::kName)) {
+    return typing_.coerce(FRESHET_TRY(reg_text(argument)), target, CastContext::kExplicit, cast.location);
+  }
   const int location = cast.location >= 0 ? cast.location : argument->location;
   HirScalarPtr result = FRESHET_TRY(typing_.coerce(argument, target, CastContext::kExplicit, location));
   return result->location < 0 ? hir::at(result, location) : result;

@@ -238,6 +238,8 @@ class Binder {
       std::string_view name, std::vector<HirScalarPtr> arguments, int location);
   Result<HirScalarPtr> similar_pattern(const std::vector<HirScalarPtr>& arguments, int location);
   HirScalarPtr session_function(std::string_view name, const std::vector<HirScalarPtr>& arguments);
+  HirScalarPtr type_text(const HirScalarPtr& oid, const HirScalarPtr& modifier);
+  Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar);
   /// Null if `name` is none of them.
   Result<HirScalarPtr> catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments, int location);
 

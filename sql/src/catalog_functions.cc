@@ -20,7 +20,7 @@ repr::Datum oid_datum(std::uint32_t oid) { return Datum(static_cast<std::int64_t
 /// Functions whose answer is the same whatever they are asked.
 struct Fixed {
   std::string_view name;
-  enum class Answer : std::uint8_t { kNullText, kTrue, kFalse, kUtf8, kZeroOid, kZeroInt8 } answer;
+  enum class Answer : std::uint8_t { kNullText, kTrue, kFalse, kUtf8, kUtf8Number, kZeroOid, kZeroInt8 } answer;
 };
 constexpr Fixed kFixed[] = {
     {"obj_description", Fixed::Answer::kNullText},
@@ -42,6 +42,7 @@ constexpr Fixed kFixed[] = {
     {"pg_encoding_to_char", Fixed::Answer::kUtf8},
     {"getdatabaseencoding", Fixed::Answer::kUtf8},
     {"pg_client_encoding", Fixed::Answer::kUtf8},
+    {"pg_char_to_encoding", Fixed::Answer::kUtf8Number},
     {"pg_type_is_visible", Fixed::Answer::kTrue},
     {"pg_function_is_visible", Fixed::Answer::kTrue},
     {"pg_operator_is_visible", Fixed::Answer::kTrue},
@@ -73,6 +74,7 @@ HirScalarPtr answer(Fixed::Answer kind) {
     case Fixed::Answer::kTrue: return hir::boolean(true);
     case Fixed::Answer::kFalse: return hir::boolean(false);
     case Fixed::Answer::kUtf8: return hir::literal(Datum(std::string("UTF8")), TypeKind::kName);
+    case Fixed::Answer::kUtf8Number: return hir::int4(6);
     case Fixed::Answer::kZeroOid: return hir::literal(oid_datum(0), TypeKind::kOid);
     case Fixed::Answer::kZeroInt8: return hir::int8(0);
   }
@@ -126,7 +128,78 @@ HirScalarPtr look_up(HirRelationPtr table, const HirScalarPtr& key, std::size_t 
   return hir::scalar_subquery(hir::project(hir::filter(std::move(table), {std::move(equal)}), {column}));
 }
 
+/// Every type with and without modifier is a case. char(n), varchar(n) and numeric(p,s) show theirs.
+HirScalarPtr with_modifier(const SqlType& type, const HirScalarPtr& modifier) {
+  HirScalarPtr plain = hir::text(repr::to_string(type));
+  const TypeKind kind = type.kind();
+  if (modifier->kind == HirScalar::Kind::kLiteral && modifier->value.is_null()) return plain;
+  if (modifier->type.type.kind() != TypeKind::kInt4) return plain;
+  const auto part = [&](std::string_view op, std::int32_t by, HirScalarPtr of) {
+    return hir::call(op, {std::move(of), hir::int4(by)});
+  };
+  const auto text = [](HirScalarPtr number) { return hir::call("cast(int4,text)", {std::move(number)}); };
+  const auto join = [](HirScalarPtr a, HirScalarPtr b) { return hir::call("||(text,text)", {std::move(a), std::move(b)}); };
+  const HirScalarPtr less_four = part("-(int4,int4)", 4, modifier);
+  HirScalarPtr shown;
+  if (kind == TypeKind::kVarchar || kind == TypeKind::kBpchar) {
+    shown = text(less_four);
+  } else if (kind == TypeKind::kNumeric) {
+    shown = join(text(part("/(int4,int4)", 65536, less_four)),
+                 join(hir::text(","), text(part("%(int4,int4)", 65536, less_four))));
+  } else {
+    return plain;
+  }
+  shown = join(join(join(plain, hir::text("(")), std::move(shown)), hir::text(")"));
+  return hir::if_then(hir::call(">(int4,int4)", {modifier, hir::int4(3)}), std::move(shown), plain);
+}
+
 }  // namespace
+
+// The name of the type with that OID; "???" if there is none.
+HirScalarPtr Binder::type_text(const HirScalarPtr& oid, const HirScalarPtr& modifier) {
+  HirScalarPtr result = hir::text("???");
+  for (TypeKind kind : repr::all_type_kinds()) {
+    if (kind == TypeKind::kArray || kind == TypeKind::kUnknown || kind == TypeKind::kRecord) continue;
+    for (const SqlType& type : {SqlType(kind), SqlType::array_of(SqlType(kind))}) {
+      HirScalarPtr key = hir::literal(oid_datum(repr::type_oid(type)), TypeKind::kOid);
+      result = hir::if_then(hir::call("=(oid,oid)", {oid, key}), with_modifier(type, modifier), result);
+    }
+  }
+  return hir::if_then(hir::is_null(oid), hir::null(TypeKind::kText), result);
+}
+
+// regclass, regtype, regproc as text: a name where there is one, else the number.
+Result<HirScalarPtr> Binder::reg_text(const HirScalarPtr& scalar) {
+  const HirScalarPtr oid = FRESHET_TRY(typing_.coerce(scalar, TypeKind::kOid, CastContext::kExplicit));
+  const HirScalarPtr integer = FRESHET_TRY(typing_.coerce(oid, TypeKind::kInt8, CastContext::kExplicit));
+  const HirScalarPtr number = FRESHET_TRY(typing_.coerce(integer, TypeKind::kText, CastContext::kExplicit));
+  if (scalar->type.type.kind() == TypeKind::kRegtype) {
+    HirScalarPtr dash = hir::call("=(oid,oid)", {oid, hir::literal(oid_datum(0), TypeKind::kOid)});
+    return hir::if_then(std::move(dash), hir::text("-"), type_text(oid, hir::null(TypeKind::kInt4)));
+  }
+  if (scalar->type.type.kind() != TypeKind::kRegclass) return number;
+  std::vector<repr::DatumRow> rows;
+  std::vector<std::string> seen;
+  const auto add = [&](std::string_view database, std::string_view schema, bool visible) {
+    for (const CatalogItem* item : catalog_.items(database, schema)) {
+      const bool plain = visible && std::ranges::find(seen, item->name.item) == seen.end();
+      if (visible) seen.push_back(item->name.item);
+      std::string shown = quote_identifier(item->name.item);
+      if (!plain) shown = quote_identifier(item->name.schema) + "." + shown;
+      rows.push_back({oid_datum(item->oid), Datum(std::move(shown))});
+    }
+  };
+  add("", "pg_catalog", true);
+  for (const std::string& schema : settings_.search_path) add(settings_.database, schema, true);
+  for (const std::string& schema : catalog_.schemas(settings_.database)) {
+    if (std::ranges::find(settings_.search_path, schema) == settings_.search_path.end()) add(settings_.database, schema, false);
+  }
+  for (std::string_view schema : kSystemSchemas) {
+    if (schema != "pg_catalog") add("", schema, false);
+  }
+  HirRelationPtr table = hir::constant(std::move(rows), {{TypeKind::kOid, false}, {TypeKind::kText, false}});
+  return hir::coalesce({look_up(std::move(table), oid, 1), number});
+}
 
 Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments,
                                               int location) {
@@ -155,16 +228,15 @@ Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::
     return hir::any(std::move(table), std::move(equal));
   }
   if (name == "format_type" && arguments.size() == 2 && expr::functions_named(name).empty()) {
-    const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
-    HirScalarPtr result = hir::text("???");
-    for (TypeKind kind : repr::all_type_kinds()) {
-      if (kind == TypeKind::kArray || kind == TypeKind::kUnknown || kind == TypeKind::kRecord) continue;
-      for (const SqlType& type : {SqlType(kind), SqlType::array_of(SqlType(kind))}) {
-        HirScalarPtr key = hir::literal(oid_datum(repr::type_oid(type)), TypeKind::kOid);
-        result = hir::if_then(hir::call("=(oid,oid)", {oid, key}), hir::text(repr::to_string(type)), result);
-      }
-    }
-    return result;
+    return type_text(FRESHET_TRY(as_oid(arguments[0])), arguments[1]);
+  }
+  if (name == "pg_size_pretty" && arguments.size() == 1 && expr::functions_named(name).empty()) {
+    const HirScalarPtr size = FRESHET_TRY(typing_.coerce(arguments[0], TypeKind::kInt8, CastContext::kImplicit, location));
+    HirScalarPtr kilobytes = FRESHET_TRY(typing_.binary("/", size, hir::int8(1024), location));
+    HirScalarPtr few = FRESHET_TRY(typing_.binary("<", size, hir::int8(10240), location));
+    HirScalarPtr bytes = FRESHET_TRY(typing_.binary("||", size, hir::text(" bytes"), location));
+    kilobytes = FRESHET_TRY(typing_.binary("||", kilobytes, hir::text(" kB"), location));
+    return hir::if_then(few, bytes, kilobytes);
   }
   if ((name == "to_regclass" || name == "to_regtype") && arguments.size() == 1) {
     const auto text = text_literal(arguments[0]);
