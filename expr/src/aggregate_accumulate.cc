@@ -278,7 +278,9 @@ void Accumulators::accumulate(std::span<const Input> inputs, std::span<const std
   }
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     if (inputs[i].skip) continue;
-    accumulate_one(calls_[i].spec->kind, Rows(inputs[i], groups, diffs),
+    Input input = inputs[i];
+    if (calls_[i].spec->kind == AggregateKind::kCountStar) input.argument = nullptr;
+    accumulate_one(calls_[i].spec->kind, Rows(input, groups, diffs),
                    {.aggregate = i, .count_values = calls_[i].argument.nullable, .into = into});
   }
 }

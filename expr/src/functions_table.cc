@@ -72,6 +72,7 @@ FunctionTable::FunctionTable() {
   add_regular_expressions(*this);
   add_dates(*this);
   add_date_fields(*this);
+  add_date_formats(*this);
   add_arrays(*this);
   add_number_casts(*this);
   add_text_casts(*this);

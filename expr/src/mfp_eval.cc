@@ -58,19 +58,17 @@ class Application {
     if (live_count_ < rows_) compact();
   }
 
-  // What is used must not fail: moves errors of used expressions to the rows.
   void compute_output() {
     for (const std::size_t index : mfp_.projection) {
       compute(index);
-      pending_.merge(errors_[index]);
+      output_errors_.merge(errors_[index]);
     }
   }
 
   MfpOutput finish(SqlTime until) {
     if (mfp_.is_temporal()) return finish_temporal(until);
     MfpOutput out;
-    std::vector<std::uint32_t> good;
-    split(out, good);
+    const std::vector<std::uint32_t> good = split(out);
     const bool all = good.size() == chunk_.rows;
     std::vector<std::uint32_t> origin;
     if (!all) {
@@ -164,19 +162,25 @@ class Application {
     live_count_ = rows_;
   }
 
-  // Rows without errors to `good`, the others to the output's errors.
-  void split(MfpOutput& out, std::vector<std::uint32_t>& good) {
-    auto entry = pending_.entries.begin();
+  // The rows without errors; the others go to the output's errors. A predicate's error counts before those of
+  // the output.
+  std::vector<std::uint32_t> split(MfpOutput& out) const {
+    std::vector<std::uint32_t> good;
+    if (pending_.empty() && output_errors_.empty()) {
+      good.resize(rows_);
+      std::iota(good.begin(), good.end(), 0U);
+      return good;
+    }
     for (std::uint32_t row = 0; row < rows_; ++row) {
-      if (entry != pending_.entries.end() && entry->row == row) {
-        const std::uint32_t origin = origin_of(row);
-        out.errors.push_back(
-            {origin, std::move(entry->error), chunk_.times[origin], chunk_.diff(origin)});
-        ++entry;
-      } else {
+      const Error* error = pending_.find(row);
+      if (error == nullptr) error = output_errors_.find(row);
+      if (error == nullptr) {
         good.push_back(row);
+      } else {
+        out.errors.push_back({origin_of(row), *error});
       }
     }
+    return good;
   }
 
   void gather_columns(repr::Chunk& out, std::span<const std::uint32_t> rows) const {
@@ -211,7 +215,7 @@ class Application {
           window.to[row] = std::min(window.to[row], time.value_or(repr::kClosed));
         }
       }
-      pending_.merge(value.errors);
+      output_errors_.merge(value.errors);
     };
     for (const Scalar& bound : mfp_.lower_bounds) apply(bound, true);
     for (const Scalar& bound : mfp_.upper_bounds) apply(bound, false);
@@ -223,10 +227,7 @@ class Application {
     MfpOutput out;
     std::vector<std::uint32_t> rows;
     std::vector<SqlTime> times;
-    auto entry = pending_.entries.begin();
-    for (std::uint32_t row = 0; row < rows_; ++row) {
-      while (entry != pending_.entries.end() && entry->row < row) ++entry;
-      const bool failed = entry != pending_.entries.end() && entry->row == row;
+    for (const std::uint32_t row : split(out)) {
       const std::uint32_t origin = origin_of(row);
       const SqlTime appears = std::max(chunk_.times[origin], window.from[row]);
       const SqlTime vanishes = window.to[row];
@@ -234,13 +235,9 @@ class Application {
       const repr::Diff diff = chunk_.diff(origin);
       for (const auto& [time, sign] : {std::pair{appears, 1}, std::pair{vanishes, -1}}) {
         if (time >= until || time == repr::kClosed) continue;
-        if (failed) {
-          out.errors.push_back({origin, entry->error, time, sign * diff});
-        } else {
-          rows.push_back(row);
-          times.push_back(time);
-          out.rows.diffs.push_back(sign * diff);
-        }
+        rows.push_back(row);
+        times.push_back(time);
+        out.rows.diffs.push_back(sign * diff);
       }
     }
     out.rows.rows = rows.size();
@@ -258,7 +255,8 @@ class Application {
   std::vector<std::uint8_t> live_;
   std::size_t live_count_;
   std::vector<std::uint32_t> origin_{};  // rows of the chunk; empty: all of them
-  RowErrors pending_{};                  // of predicates, and of what is used
+  RowErrors pending_{};                  // of predicates
+  RowErrors output_errors_{};            // of output columns and bounds, once no row is dropped any more
   std::size_t step_ = 0;
 };
 

@@ -64,9 +64,7 @@ struct MfpOutput {
   repr::Chunk rows{};
   struct Failed {
     std::uint32_t input_row;  ///< Which row of the input failed.
-    Error error;
-    repr::SqlTime time;  ///< The row's time; with temporal bounds, when the error appears or vanishes.
-    repr::Diff diff;
+    Error error;              ///< It stands from the row's time on, with the row's diff, whatever the bounds say.
   };
   std::vector<Failed> errors{};
 };
