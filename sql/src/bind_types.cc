@@ -117,7 +117,9 @@ Result<SqlType> Binder::type(const PgQuery__TypeName& name) {
   if (parts.empty()) return fail(error_at(sqlstate::kSyntaxError, "a type name is missing", name.location));
   const std::string& last = parts.back();
   if (name.setof || name.pct_type) return fail(unsupported("SETOF and %TYPE are", name.location));
-  const auto plain = repr::type_from_name(last);
+  // Names behind these are not looked up: they show as the OIDs that they are.
+  const bool shown_as_oid = last == "regnamespace" || last == "regrole" || last == "regprocedure" || last == "regoper";
+  const auto plain = repr::type_from_name(shown_as_oid ? std::string_view("oid") : std::string_view(last));
   if (!plain || plain->kind() == TypeKind::kUnknown || plain->kind() == TypeKind::kRecord) {
     if (known_elsewhere(last)) return fail(unsupported("type " + last + " is", name.location));
     std::string shown;
