@@ -115,7 +115,7 @@ class Execution:
                 if record.only not in (None, self.engine):
                     self.skipped += 1
                     continue
-                if self.arguments.restart and number % 10 == 9 and all(c.idle for c in self.connections.values()):
+                if self.arguments.restart and number % 10 == 9 and all(c.idle and not c.pinned for c in self.connections.values()):
                     self.restart()
                 self.run_record(record)
             for connection in self.connections.values():
@@ -139,6 +139,7 @@ class Execution:
         if name not in self.connections:
             self.connections[name] = wire.Wire(self.port, self.user, self.database)
             self.connections[name].idle = True
+            self.connections[name].pinned = False
         return self.connections[name]
 
     def fail(self, record, what):
@@ -161,6 +162,11 @@ class Execution:
     def ask(self, connection, sql, data=None):
         answer = connection.query(sql, data)
         connection.idle = answer.status == "I"
+        # Prepared statements and settings die with their session: no restart until they are let go.
+        if re.match(r"\s*(prepare|set)\b", sql, re.I):
+            connection.pinned = True
+        elif re.match(r"\s*deallocate all", sql, re.I):
+            connection.pinned = False
         return answer
 
     # ---- statement ok | error SQLSTATE, copy ok | error SQLSTATE

@@ -29,7 +29,10 @@ class Answer:
 
 class Wire:
     def __init__(self, port, user="materialize", database="materialize", timeout=60.0, startup=True, host="127.0.0.1"):
-        self.socket = socket.create_connection((host, port), timeout)
+        try:
+            self.socket = socket.create_connection((host, port), timeout)
+        except OSError as error:
+            raise Gone(str(error)) from error
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
         self.parameters = {}
