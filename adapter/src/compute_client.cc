@@ -78,8 +78,16 @@ Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max
     const std::lock_guard lock(mutex_);
     PendingPeek& pending = peeks_[peek.id];
     pending.max_bytes = max_bytes;
+    if (const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target)) pending.index = index->id;
     return pending.promise.future();
   }();
+  if (const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target)) {
+    // An export that has failed answers nothing any more.
+    if (const auto error = failure(index->id)) {
+      fail_peeks(index->id, *error);
+      return answer;
+    }
+  }
   send(std::move(peek));
   return answer;
 }
@@ -137,10 +145,27 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
       if (it != subscriptions_.end()) queue = it->second;
     }
     if (queue != nullptr) queue->fail_with(failure->error);
+    fail_peeks(failure->id, failure->error);
   } else if (auto* dropped = std::get_if<compute_api::Dropped>(&response)) {
     const std::lock_guard lock(mutex_);
     failures_.erase(dropped->id);
   }
+}
+
+void ComputeClient::fail_peeks(GlobalId index, const Error& error) {
+  std::vector<PendingPeek> failed;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto it = peeks_.begin(); it != peeks_.end();) {
+      if (it->second.index != index) {
+        ++it;
+        continue;
+      }
+      failed.push_back(std::move(it->second));
+      it = peeks_.erase(it);
+    }
+  }
+  for (PendingPeek& peek : failed) peek.promise.resolve(fail(error));
 }
 
 void ComputeClient::receive_peek(PeekResponse response) {

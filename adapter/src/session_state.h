@@ -135,7 +135,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void begin(Transaction::Kind kind);
   Future<Unit> commit();
   void rollback();
-  Future<Outcome> control(const sql::Plan& plan);
+  Future<Outcome> control(const sql::Plan& plan, std::string_view begin_tag);
   [[nodiscard]] TransactionStatus status() const;
   void drop_portals(bool committed);
 

@@ -133,7 +133,7 @@ Future<Outcome> SessionState::execute_plan(std::shared_ptr<const sql::Plan> plan
   if (const auto* explain_plan = p.as<sql::ExplainPlan>()) return explain(*explain_plan);
   if (p.as<sql::BeginPlan>() || p.as<sql::CommitPlan>() || p.as<sql::RollbackPlan>() ||
       p.as<sql::SetTransactionPlan>()) {
-    return control(p);
+    return control(p, statement && statement->kind() == sql::StatementKind::kBegin ? statement->tag() : "BEGIN");
   }
   if (const auto* set = p.as<sql::SetVariablePlan>()) {
     auto assigned = variables.set(set->name, set->values, set->local);

@@ -48,7 +48,7 @@ void SessionState::drop_portals(bool committed) {
   std::erase_if(portals, [&](const auto& named) { return !named.second.hold || !committed; });
 }
 
-Future<Outcome> SessionState::control(const sql::Plan& plan) {
+Future<Outcome> SessionState::control(const sql::Plan& plan, std::string_view begin_tag) {
   auto done = [](std::string tag) { return Future<Outcome>::ready(Outcome(CommandDone{std::move(tag)})); };
   auto apply_modes = [this](const sql::TransactionModes& modes) -> Result<void> {
     if (modes.read_only) transaction.read_only = *modes.read_only;
@@ -65,7 +65,7 @@ Future<Outcome> SessionState::control(const sql::Plan& plan) {
     begin(Transaction::Kind::kExplicit);
     transaction.single = false;
     if (auto set = apply_modes(begin_plan->modes); !set) return failed<Outcome>(set.error());
-    return done("BEGIN");
+    return done(std::string(begin_tag));
   }
   if (const auto* modes = plan.as<sql::SetTransactionPlan>()) {
     if (modes->session) {
