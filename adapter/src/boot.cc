@@ -49,35 +49,48 @@ class Boot : public std::enable_shared_from_this<Boot> {
   }
 
  private:
+  // Whatever comes from outside goes through the gate: a start that fails takes the services away while storage
+  // and compute still talk.
   void connect() {
     Services* services = services_.get();
+    const auto gate = services->gate;
+    gate->with([&](Services*& open) { open = services; });
     services->started = services->scheduler.clock().wall_micros();
     services->compute = std::make_unique<ComputeClient>(
-        compute_, services->config.seed ^ 0x7065656b73ULL, [services](GlobalId id, SqlTime upper) {
-          // Views report through storage, whose upper is the durable one.
-          if (services->holds != nullptr) services->holds->on_upper(id, upper);
+        compute_, services->config.seed ^ 0x7065656b73ULL, [gate](GlobalId id, SqlTime upper) {
+          gate->with([&](Services* s) {
+            if (s != nullptr) s->holds->on_upper(id, upper);
+          });
         });
-    services->holds = std::make_unique<Holds>([services](GlobalId id, SqlTime since) {
-      services->scheduler.post([services, id, since] {
-        const CatalogPtr catalog = services->catalog.get();
-        if (catalog == nullptr) return;  // still starting: nobody has asked for history to go
-        const CatalogEntry* entry = catalog->entry(id);
-        if (entry != nullptr && entry->item.kind == sql::ItemKind::kIndex) {
-          services->compute->send(compute_api::AllowCompaction{id, since});
-          return;
-        }
-        services->storage.send(storage_api::AllowCompaction{id, since})
-            .on_ready(services->scheduler, [](Result<Unit>) {});  // dropped meanwhile: nothing to do
+    services->holds = std::make_unique<Holds>([gate, &scheduler = services->scheduler](GlobalId id, SqlTime since) {
+      scheduler.post([gate, id, since] {
+        gate->with([&](Services* s) {
+          if (s != nullptr) compact(*s, id, since);
+        });
       });
     });
     services->dataflows = std::make_unique<Dataflows>(*services);
-    services->storage.on_response([services](storage_api::StorageResponse response) {
-      if (const auto* update = std::get_if<storage_api::FrontierUpdate>(&response)) {
-        services->holds->on_upper(update->id, update->frontiers.upper);
-        services->dataflows->on_storage_frontiers(update->id, update->frontiers);
-      }
+    services->storage.on_response([gate](storage_api::StorageResponse response) {
+      const auto* update = std::get_if<storage_api::FrontierUpdate>(&response);
+      if (update == nullptr) return;
+      gate->with([&](Services* s) {
+        if (s == nullptr) return;
+        s->holds->on_upper(update->id, update->frontiers.upper);
+        s->dataflows->on_storage_frontiers(update->id, update->frontiers);
+      });
     });
-    services->oracle = nullptr;
+  }
+
+  static void compact(Services& services, GlobalId id, SqlTime since) {
+    const CatalogPtr catalog = services.catalog.get();
+    if (catalog == nullptr) return;  // still starting: nobody has asked for history to go
+    const CatalogEntry* entry = catalog->entry(id);
+    if (entry != nullptr && entry->item.kind == sql::ItemKind::kIndex) {
+      services.compute->send(compute_api::AllowCompaction{id, since});
+      return;
+    }
+    services.storage.send(storage_api::AllowCompaction{id, since})
+        .on_ready(services.scheduler, [](Result<Unit>) {});  // dropped meanwhile: nothing to do
   }
 
   // ---- The catalog.
@@ -153,6 +166,10 @@ class Boot : public std::enable_shared_from_this<Boot> {
       if (!frontiers) return Future<SqlTime>::ready(base::Unexpected(frontiers.error()));
       if (frontiers->durable_upper != repr::kClosed) floor_ = std::max(floor_, frontiers->durable_upper);
       services_->holds->add(entry->id(), frontiers->since, frontiers->upper, retain_of(*entry));
+      // Views go on from where they were: no history goes before each has taken its own hold.
+      auto hold = services_->holds->acquire({entry->id()}, frontiers->since);
+      if (!hold) return Future<SqlTime>::ready(base::Unexpected(hold.error()));
+      history_.push_back(std::move(*hold));
     }
     Services* services = services_.get();
     services->oracle = std::make_unique<Oracle>(services->scheduler, floor_ + 1, [services](SqlTime until) {
@@ -211,6 +228,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
       }
     }
     s.compute->send(compute_api::InitializationComplete{});
+    history_.clear();
     s.log.info("catalog is open", {{"objects", catalog->entries().size()}});
     return Unit{};
   }
@@ -250,9 +268,14 @@ class Boot : public std::enable_shared_from_this<Boot> {
   SqlTime catalog_time_ = 0;
   SqlTime floor_ = 0;
   std::vector<EntryPtr> collections_;
+  std::vector<Hold> history_;  ///< Of every collection, until the dataflows have started.
 };
 
 }  // namespace
+
+Services::~Services() {
+  gate->with([](Services*& services) { services = nullptr; });
+}
 
 Future<std::unique_ptr<Services>> boot(AdapterEnvironment environment, AdapterConfig config) {
   return std::make_shared<Boot>(environment, std::move(config))->run();

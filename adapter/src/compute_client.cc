@@ -137,6 +137,9 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
       queue->push(std::move(*batch));
     }
   } else if (auto* failure = std::get_if<compute_api::ExportFailure>(&response)) {
+    if (failure->error.code == ErrorCode::kCorrupt && failure->error.sqlstate == SqlState{}) {
+      failure->error.sqlstate = sqlstate::kDataCorrupted;
+    }
     std::shared_ptr<SubscriptionQueue> queue;
     {
       const std::lock_guard lock(mutex_);

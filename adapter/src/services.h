@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include <freshet/adapter/adapter.h>
 #include <freshet/base/guarded.h>
@@ -46,8 +47,12 @@ struct Services {
   std::unique_ptr<Committer> committer;
   std::unique_ptr<CatalogWriter> catalog_writer;
   CatalogHolder catalog;
+  /// What storage, compute and posted tasks reach these services through; empty once they go away.
+  std::shared_ptr<base::Guarded<Services*>> gate = std::make_shared<base::Guarded<Services*>>();
   std::uint64_t started = 0;  ///< Wall clock in microseconds.
   std::atomic<std::uint64_t> next_transient{1};
+
+  ~Services();
 
   GlobalId transient_id() {
     return {GlobalId::Kind::kTransient, next_transient.fetch_add(1, std::memory_order_relaxed)};
