@@ -72,7 +72,10 @@ Result<std::string_view> CopyReader::read(std::string_view bytes, std::size_t mo
 }
 
 Result<void> CopyReader::finish() {
-  if (in_quotes_) return bad("unterminated CSV quoted field");
+  if (in_quotes_) {
+    ++line_;  // the line that never ended
+    return bad("unterminated CSV quoted field");
+  }
   if (!partial_.empty()) FRESHET_TRY(line(std::exchange(partial_, {})));
   return {};
 }
