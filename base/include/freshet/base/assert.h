@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Assertions that stay on in every build and print their operands.
-///
 /// FRESHET_ASSERT marks a bug in our own code: it prints the condition, the values and the place, then
 /// aborts. FRESHET_DASSERT does the same in debug, sanitizer and simulation builds only, for checks that
 /// are too dear for production. Expected failures are `Result`s, never assertions.

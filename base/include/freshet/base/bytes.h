@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Raw bytes, and the writer and reader of the project's little binary formats.
-///
 /// Integers are written little-endian or as LEB128 varints; a reader never reads past its end and
 /// turns sticky-bad instead, so a decoder checks once, at its end.
 #pragma once

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Files as the durable layers see them: whole operations that say what has reached the disk.
-///
 /// Blocking. Only implementations of Blob, Consensus and the server's data directory use it, on
 /// blocking tasks. A write is durable only after `sync` on its file *and*, for a new or renamed name,
 /// `sync_directory` on its parent. Tests replace it by a layer that loses or tears what was not synced.

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A value that arrives later, delivered by callback on a task queue.
-///
 /// `Promise<T>` is the writing end, `Future<T>` the reading end; both move only, one reader. A
 /// promise dropped without an answer answers kCancelled, so nobody waits for ever. A continuation may
 /// return a value, a `Result`, or another `Future`; all three flatten to a `Future`.

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// `Guarded<T>` yields its data only under its lock.
-///
 ///     Guarded<std::map<int, int>> counts;
 ///     counts.with([&](auto& map) { ++map[key]; });   // keep it short; never wait inside
 #pragma once

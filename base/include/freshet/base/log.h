@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Structured logs: a lower-case sentence and named values, through a `Logger&` that is passed in.
-///
 /// ERROR means corruption, loss or a broken invariant, and fails any test or simulation that emits it.
 ///
 ///     log.info("compacted batch", {{"shard", shard_id}, {"rows", 17}});

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Counters and gauges that a process shows about itself, registered by name.
-///
 /// Names are `freshet_<module>_<noun>_<unit>`; the text form is Prometheus's.
 /// Thread safety: all of it; a counter is one relaxed atomic add.
 #pragma once

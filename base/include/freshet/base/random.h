@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A small, fast, seeded generator (xoshiro256**): the only source of randomness that code may use.
-///
 /// The sequence for a seed is part of the contract: it never changes between versions or platforms.
 #pragma once
 

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// `Result<T>`: a value or an `Error`, for failures that a caller can act on.
-///
 /// The names are those of `std::expected`, so that C++23 is an alias. Nothing in the project throws:
 /// third-party exceptions are turned into results in the one file that wraps the library.
 ///

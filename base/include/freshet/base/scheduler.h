@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The one interface through which code above `base` waits: tasks, timers and the clock.
-///
 /// Code hands over tasks and is called back; it never sleeps, blocks or starts a thread. One
 /// implementation runs tasks on threads and real time, the other on one thread, virtual time and a
 /// seed, so that any failure is a seed that replays.

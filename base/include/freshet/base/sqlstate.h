@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The SQLSTATEs that Freshet raises, named as in PostgreSQL's errcodes table.
 #pragma once
-
 #include <freshet/base/result.h>
 
 namespace freshet::base::sqlstate {

@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A move-only `std::function`: holds any callable once, including ones that own move-only state.
-///
 ///     UniqueFunction<int(int)> add = [p = std::make_unique<int>(2)](int x) { return *p + x; };
 #pragma once
 
