@@ -140,9 +140,8 @@ class Timers {
       }
       auto node = due_.extract(due_.begin());
       when_.erase(node.key().second);
-      lock.unlock();
+      // Under the lock: whoever is told by `cancel` that the timer is no longer pending may destroy the queue.
       node.mapped().queue->post(std::move(node.mapped().task));
-      lock.lock();
     }
   }
 

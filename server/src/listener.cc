@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <optional>
 #include <thread>
@@ -98,7 +99,7 @@ class SocketTransport final : public adapter::Transport {
 class TcpListener final : public Listener {
  public:
   TcpListener(std::shared_ptr<asio::io_context> io, tcp::acceptor acceptor)
-      : io_(std::move(io)), acceptor_(std::move(acceptor)) {
+      : io_(std::move(io)), acceptor_(std::move(acceptor)), pause_(*io_) {
     const tcp::endpoint endpoint = acceptor_.local_endpoint();
     port_ = endpoint.port();
     address_ = endpoint.address().to_string() + ":" + std::to_string(port_);
@@ -125,12 +126,18 @@ class TcpListener final : public Listener {
         on_connection_(std::make_unique<SocketTransport>(
             io_, std::make_shared<Connection>(std::move(socket))));
       }
-      accept_next();
+      if (!error) return accept_next();
+      // Out of descriptors, most likely: asking again at once would only burn the core.
+      pause_.expires_after(std::chrono::milliseconds(100));
+      pause_.async_wait([this](const boost::system::error_code& stopped) {
+        if (!stopped) accept_next();
+      });
     });
   }
 
   std::shared_ptr<asio::io_context> io_;
   tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
   OnConnection on_connection_;
   std::string address_;
   std::uint16_t port_ = 0;
