@@ -9,8 +9,8 @@
 
 namespace freshet::adapter {
 
-CopyReader::CopyReader(sql::CopyOptions options, repr::RelationDesc desc)
-    : options_(std::move(options)), desc_(std::move(desc)), skip_header_(options_.header) {
+CopyReader::CopyReader(sql::CopyOptions options, repr::RelationDesc desc, const repr::TextOptions& text)
+    : options_(std::move(options)), desc_(std::move(desc)), format_(text), skip_header_(options_.header) {
   for (const repr::ColumnType& column : desc_.type.columns) {
     builders_.emplace_back(column.type.physical());
   }
@@ -43,11 +43,11 @@ Result<std::string_view> CopyReader::read(std::string_view bytes, std::size_t mo
     } else {
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const char c = bytes[i];
+        if (std::exchange(escaped_, false)) continue;
         if (c == options_.quote) {
           in_quotes_ = !in_quotes_;  // a doubled quote flips twice
-        } else if (c == options_.escape && in_quotes_ && options_.escape != options_.quote &&
-                   i + 1 < bytes.size()) {
-          ++i;
+        } else if (c == options_.escape && in_quotes_) {
+          escaped_ = true;
         } else if (c == '\n' && !in_quotes_) {
           end = i;
           break;
@@ -92,12 +92,16 @@ Result<void> CopyReader::line(std::string_view line) {
     first_line_ = line_ + 1;
     return {};
   }
-  if (auto valid = repr::utf8::validate(line); !valid) {
-    Error error = valid.error();
-    error.detail = "COPY line " + std::to_string(line_);
-    return base::Unexpected(std::move(error));
-  }
+  FRESHET_TRY(valid(line));
   return options_.format == sql::CopyOptions::Format::kCsv ? csv_line(line) : text_line(line);
+}
+
+Result<void> CopyReader::valid(std::string_view text) const {
+  auto valid = repr::utf8::validate(text);
+  if (valid) return {};
+  Error error = valid.error();
+  error.detail = "COPY line " + std::to_string(line_);
+  return base::Unexpected(std::move(error));
 }
 
 Result<void> CopyReader::text_line(std::string_view line) {
@@ -157,6 +161,8 @@ Result<void> CopyReader::text_line(std::string_view line) {
           default: scratch_.push_back(c);
         }
       }
+      // An escape may have made any byte.
+      FRESHET_TRY(valid(scratch_));
       FRESHET_TRY(field(column, scratch_, false));
     }
     ++column;
@@ -219,45 +225,18 @@ Result<void> CopyReader::end_row(std::size_t fields) {
   return {};
 }
 
-namespace {
-// Plain decimal integers, the bulk of most files, without a detour through datums.
-template <typename Int>
-bool append_integer(std::string_view text, repr::ColumnBuilder& out) {
-  Int value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return false;
-  out.values<std::vector<Int>>().push_back(value);
-  return true;
-}
-}  // namespace
-
 Result<void> CopyReader::field(std::size_t column, std::string_view value, bool null) {
   repr::ColumnBuilder& out = builders_[column];
   if (null) {
     out.append_null();
     return {};
   }
-  const repr::SqlType& type = desc_.type.columns[column].type;
-  switch (type.kind()) {
-    case repr::TypeKind::kInt2:
-      if (append_integer<std::int16_t>(value, out)) return {};
-      break;
-    case repr::TypeKind::kInt4:
-      if (append_integer<std::int32_t>(value, out)) return {};
-      break;
-    case repr::TypeKind::kInt8:
-      if (append_integer<std::int64_t>(value, out)) return {};
-      break;
-    default: break;
-  }
-  auto datum = repr::from_text(value, type);
-  if (!datum) {
-    Error error = datum.error();
+  if (auto read = format_.read(value, desc_.type.columns[column].type, out); !read) {
+    Error error = read.error();
     error.detail = "COPY line " + std::to_string(line_) + ", column " + desc_.names[column] + ": \"" +
                    std::string(value.substr(0, 100)) + "\"";
     return base::Unexpected(std::move(error));
   }
-  out.append(*datum, type);
   return {};
 }
 

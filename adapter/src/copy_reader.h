@@ -4,7 +4,7 @@
 /// Bytes may be cut anywhere. Errors carry PostgreSQL's SQLSTATE, and the line in `detail`:
 /// 22P04 for a broken line (missing or extra data, unterminated quote), the type's own error for a field.
 ///
-///     CopyReader reader(options, desc);
+///     CopyReader reader(options, desc, {.time_zone = "Europe/Paris"});
 ///     rest = FRESHET_TRY(reader.read(bytes, 8192));   // stops early when 8192 rows are buffered
 ///     auto columns = reader.take();
 #pragma once
@@ -15,13 +15,14 @@
 
 #include <freshet/base/result.h>
 #include <freshet/repr/chunk.h>
+#include <freshet/repr/text.h>
 #include <freshet/sql/plan.h>
 
 namespace freshet::adapter {
 
 class CopyReader {
  public:
-  CopyReader(sql::CopyOptions options, repr::RelationDesc desc);
+  CopyReader(sql::CopyOptions options, repr::RelationDesc desc, const repr::TextOptions& text = {});
   /// Consumes bytes until they end or `most` rows are buffered; what is left over.
   Result<std::string_view> read(std::string_view bytes, std::size_t most);
   /// The data has ended: a last line without a newline counts.
@@ -38,13 +39,16 @@ class CopyReader {
   Result<void> csv_line(std::string_view line);
   Result<void> field(std::size_t column, std::string_view value, bool null);
   Result<void> end_row(std::size_t fields);
+  [[nodiscard]] Result<void> valid(std::string_view text) const;
   [[nodiscard]] base::Unexpected bad(std::string message) const;
 
   sql::CopyOptions options_;
   repr::RelationDesc desc_;
+  repr::TextFormat format_;
   std::vector<repr::ColumnBuilder> builders_;
   std::string partial_;      ///< A line whose end has not come yet.
   bool in_quotes_ = false;   ///< CSV: `partial_` ends inside quotes.
+  bool escaped_ = false;     ///< CSV: the last byte read was an escape.
   bool skip_header_ = false;
   bool ended_ = false;       ///< Saw the end marker \.
   std::string scratch_;

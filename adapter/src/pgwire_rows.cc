@@ -1,50 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgwire_rows.h"
 
-#include <charconv>
-
 namespace freshet::adapter {
 namespace {
-
-using repr::PhysicalType;
-
-template <typename Int>
-void append_number(std::string& out, Int value) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  out.append(digits, end);
-}
-
-bool is_plain_text(repr::TypeKind kind) {
-  switch (kind) {
-    case repr::TypeKind::kText:
-    case repr::TypeKind::kVarchar:
-    case repr::TypeKind::kName: return true;
-    default: return false;
-  }
-}
-
-// The common kinds without a detour through a datum.
-void append_text(std::string& out, const repr::Column& column, std::size_t row,
-                 const repr::SqlType& type, const repr::TextOptions& options) {
-  switch (type.kind()) {
-    case repr::TypeKind::kInt2:
-      return append_number(out, column.values<std::vector<std::int16_t>>()[row]);
-    case repr::TypeKind::kInt4:
-      return append_number(out, column.values<std::vector<std::int32_t>>()[row]);
-    case repr::TypeKind::kInt8:
-      return append_number(out, column.values<std::vector<std::int64_t>>()[row]);
-    case repr::TypeKind::kBool:
-      out.push_back(column.values<std::vector<std::uint8_t>>()[row] != 0 ? 't' : 'f');
-      return;
-    default: break;
-  }
-  if (is_plain_text(type.kind())) {
-    out.append(column.values<repr::BytesVector>()[row]);
-    return;
-  }
-  out.append(repr::to_text(column.datum(row, type), type, options));
-}
 
 void append_copy_text(std::string& out, std::string_view value, char delimiter) {
   for (const char c : value) {
@@ -97,14 +55,14 @@ void write_binary_copy_row(MessageWriter& out, const RowBatch& batch, const repr
       continue;
     }
     const repr::SqlType& type = desc.type.columns[c].type;
-    out.value([&](std::string& to) { to.append(repr::to_binary(batch.columns[c]->datum(row, type), type)); });
+    out.value([&](std::string& to) { repr::write_binary(to, *batch.columns[c], row, type); });
   }
 }
 
 }  // namespace
 
 void write_data_rows(MessageWriter& out, const RowBatch& batch, const repr::RelationDesc& desc,
-                     const Formats& formats, const repr::TextOptions& text) {
+                     const Formats& formats, const repr::TextFormat& text) {
   for (std::size_t row = 0; row < batch.rows; ++row) {
     out.begin('D');
     out.int16(static_cast<std::int16_t>(desc.arity()));
@@ -116,9 +74,9 @@ void write_data_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
       }
       const repr::SqlType& type = desc.type.columns[c].type;
       if (format_of(formats, c) == 1) {
-        out.value([&](std::string& to) { to.append(repr::to_binary(column.datum(row, type), type)); });
+        out.value([&](std::string& to) { repr::write_binary(to, column, row, type); });
       } else {
-        out.value([&](std::string& to) { append_text(to, column, row, type, text); });
+        out.value([&](std::string& to) { text.write(to, column, row, type); });
       }
     }
     out.end();
@@ -126,7 +84,7 @@ void write_data_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
 }
 
 void write_copy_rows(MessageWriter& out, const RowBatch& batch, const repr::RelationDesc& desc,
-                     const sql::CopyOptions& options, const repr::TextOptions& text) {
+                     const sql::CopyOptions& options, const repr::TextFormat& text) {
   std::string value;
   std::string line;
   for (std::size_t row = 0; row < batch.rows; ++row) {
@@ -145,7 +103,7 @@ void write_copy_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
         continue;
       }
       value.clear();
-      append_text(value, column, row, desc.type.columns[c].type, text);
+      text.write(value, column, row, desc.type.columns[c].type);
       if (options.format == sql::CopyOptions::Format::kCsv) {
         append_csv(line, value, options, forced(options, c), desc.arity() == 1);
       } else {
