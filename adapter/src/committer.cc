@@ -32,12 +32,19 @@ struct Committer::State : std::enable_shared_from_this<State> {
     std::set<GlobalId> written;
     for (; !queue.empty(); queue.pop_front()) {
       Queued& next = queue.front();
+      // What is written and then dropped goes out in two commits.
+      if (std::ranges::any_of(next.write.drop, [&](GlobalId id) { return written.contains(id); })) break;
+      if (std::ranges::any_of(next.write.appends, [&](const auto& write) { return dropped.contains(write.first); })) {
+        next.promise.resolve(fail(sqlstate::kUndefinedTable, "the table was dropped"));
+        continue;
+      }
       if (stale(next.write, written)) {
         next.promise.resolve(fail(sqlstate::kSerializationFailure,
                                   "could not serialize access due to concurrent update"));
         continue;
       }
       for (const auto& [id, updates] : next.write.appends) written.insert(id);
+      dropped.insert(next.write.drop.begin(), next.write.drop.end());
       batch.push_back(std::move(next));
     }
     if (batch.empty()) return idle();
@@ -84,6 +91,11 @@ struct Committer::State : std::enable_shared_from_this<State> {
         for (const GlobalId id : queued.write.drop) last_change[id] = time;
       }
     }
+    if (!done) {
+      for (const Queued& queued : batch) {
+        for (const GlobalId id : queued.write.drop) dropped.erase(id);
+      }
+    }
     auto finished_batch = std::exchange(batch, {});
     for (Queued& queued : finished_batch) {
       if (done) {
@@ -121,6 +133,7 @@ struct Committer::State : std::enable_shared_from_this<State> {
   bool in_flight = false;
   int conflicts = 0;
   std::map<GlobalId, SqlTime> last_change;
+  std::set<GlobalId> dropped;  ///< Ids are never used again.
   std::vector<Promise<Unit>> idle_waiters;
 };
 

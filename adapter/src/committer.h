@@ -42,8 +42,8 @@ class Committer {
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
-  /// The time of the commit, once it is durable and visible to later reads. 40001 as above; 53100,
-  /// 58030 from storage: nothing was written.
+  /// The time of the commit, once it is durable and visible to later reads. 40001 as above; 42P01 for a write to
+  /// a collection that a commit before it dropped; 53100, 58030 from storage: nothing was written.
   base::Future<SqlTime> commit(TableWrite write);
   /// Resolves when no commit is queued or under way.
   base::Future<base::Unit> settled();

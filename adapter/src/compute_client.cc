@@ -74,19 +74,18 @@ PeekId ComputeClient::new_peek_id() {
 }
 
 Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max_bytes) {
+  const GlobalId target = std::visit([](const auto& what) { return what.id; }, peek.target);
   Future<PeekResult> answer = [&] {
     const std::lock_guard lock(mutex_);
     PendingPeek& pending = peeks_[peek.id];
     pending.max_bytes = max_bytes;
-    if (const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target)) pending.index = index->id;
+    pending.target = target;
     return pending.promise.future();
   }();
-  if (const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target)) {
-    // An export that has failed answers nothing any more.
-    if (const auto error = failure(index->id)) {
-      fail_peeks(index->id, *error);
-      return answer;
-    }
+  // An index or a view that has failed answers nothing any more.
+  if (const auto error = failure(target)) {
+    fail_peeks(target, *error);
+    return answer;
   }
   send(std::move(peek));
   return answer;
@@ -155,12 +154,12 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
   }
 }
 
-void ComputeClient::fail_peeks(GlobalId index, const Error& error) {
+void ComputeClient::fail_peeks(GlobalId target, const Error& error) {
   std::vector<PendingPeek> failed;
   {
     const std::lock_guard lock(mutex_);
     for (auto it = peeks_.begin(); it != peeks_.end();) {
-      if (it->second.index != index) {
+      if (it->second.target != target) {
         ++it;
         continue;
       }

@@ -72,9 +72,9 @@ class ComputeClient {
     PeekResult result;
     std::uint64_t bytes = 0;
     std::uint64_t max_bytes = 0;
-    std::optional<GlobalId> index{};  ///< What it reads, if that is an export.
+    GlobalId target{};  ///< What it reads: an index, a view or a table.
   };
-  void fail_peeks(GlobalId index, const Error& error);
+  void fail_peeks(GlobalId target, const Error& error);
   void receive(compute_api::ComputeResponse response);
   void receive_peek(compute_api::PeekResponse response);
 

@@ -104,9 +104,9 @@ namespace {
 /// At most `left` rows of a cursor, for one FETCH.
 class FetchStream final : public RowStream {
  public:
-  FetchStream(SessionPtr session, std::string name, std::uint64_t count, bool all,
+  FetchStream(SessionPtr session, std::shared_ptr<CursorStream> cursor, std::uint64_t count,
               std::optional<std::uint64_t> timeout_micros)
-      : session_(std::move(session)), name_(std::move(name)), left_(count), all_(all) {
+      : session_(std::move(session)), cursor_(std::move(cursor)), left_(count) {
     if (timeout_micros) {
       deadline_ = session_->services.scheduler.clock().now() +
                   std::chrono::microseconds(std::min<std::uint64_t>(*timeout_micros, INT64_MAX / 2000));
@@ -114,11 +114,9 @@ class FetchStream final : public RowStream {
   }
 
   Future<RowBatch> next(std::size_t most) override {
-    auto portal = session_->portals.find(name_);
-    if (left_ == 0 || portal == session_->portals.end()) return Future<RowBatch>::ready(RowBatch{});
-    auto& cursor = static_cast<CursorStream&>(*portal->second.rest->stream);
+    if (left_ == 0) return Future<RowBatch>::ready(RowBatch{});
     const std::size_t wanted = std::min<std::uint64_t>(most, left_);
-    auto answer = deadline_ ? cursor.next_within(wanted, remaining()) : cursor.next(wanted);
+    auto answer = deadline_ ? cursor_->next_within(wanted, remaining()) : cursor_->next(wanted);
     return std::move(answer).and_then(session_->strand, [this, session = session_](RowBatch batch) {
       left_ -= batch.rows;
       return batch;
@@ -132,9 +130,8 @@ class FetchStream final : public RowStream {
     return std::chrono::duration_cast<std::chrono::microseconds>(*deadline_ - now);
   }
   SessionPtr session_;
-  std::string name_;
+  std::shared_ptr<CursorStream> cursor_;
   std::uint64_t left_;
-  bool all_;
   std::optional<base::Instant> deadline_;
 };
 
@@ -154,14 +151,19 @@ Future<Outcome> SessionState::open_cursor(const sql::DeclarePlan& plan) {
         Rows rows = std::move(std::get<Rows>(outcome));
         Portal portal;
         portal.description.columns = rows.desc;
-        portal.cursor = true;
         portal.hold = hold;
-        rows.stream = std::make_unique<CursorStream>(self->services.scheduler, self->strand,
-                                                     std::move(rows.stream));
-        portal.rest = std::move(rows);
+        portal.cursor = std::make_shared<CursorStream>(self->services.scheduler, self->strand,
+                                                       std::move(rows.stream));
         self->portals[name] = std::move(portal);
         return Outcome(CommandDone{"DECLARE CURSOR"});
       });
+}
+
+Rows SessionState::fetch(const Portal& portal, std::uint64_t count, std::optional<std::uint64_t> timeout_micros,
+                         std::string verb) {
+  return {.desc = *portal.description.columns,
+          .stream = std::make_unique<FetchStream>(shared_from_this(), portal.cursor, count, timeout_micros),
+          .tag = [verb = std::move(verb)](std::uint64_t rows) { return verb + std::to_string(rows); }};
 }
 
 Future<Outcome> SessionState::cursor_statement(const sql::Plan& plan) {
@@ -173,17 +175,12 @@ Future<Outcome> SessionState::cursor_statement(const sql::Plan& plan) {
       return failed<Outcome>(
           sql_error(sqlstate::kInvalidCursorName, "cursor \"" + fetch->name + "\" does not exist"));
     }
-    const bool move = fetch->move;
-    return Future<Outcome>::ready(Outcome(
-        Rows{.desc = *portal->second.description.columns,
-             .stream = std::make_unique<FetchStream>(shared_from_this(), fetch->name,
-                                                     fetch->count.value_or(UINT64_MAX),
-                                                     !fetch->count.has_value(), fetch->timeout_micros),
-             .tag = [move](std::uint64_t rows) { return (move ? "MOVE " : "FETCH ") + std::to_string(rows); }}));
+    return Future<Outcome>::ready(Outcome(this->fetch(portal->second, fetch->count.value_or(UINT64_MAX),
+                                                      fetch->timeout_micros, fetch->move ? "MOVE " : "FETCH ")));
   }
   if (const auto* close_plan = plan.as<sql::ClosePlan>()) {
     if (!close_plan->name) {
-      std::erase_if(portals, [](const auto& named) { return named.second.cursor; });
+      std::erase_if(portals, [](const auto& named) { return named.second.cursor != nullptr; });
       return done("CLOSE CURSOR ALL");
     }
     auto portal = portals.find(*close_plan->name);

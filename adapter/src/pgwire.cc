@@ -204,7 +204,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     out_.end();
     session_->on_notice([this](Notice notice) { out_.notice(notice); });
     session_->on_variable([this](std::string name, std::string value) {
-      if (name == "TimeZone") text_.time_zone = value;
+      if (name == "TimeZone") {
+        text_.time_zone = value;
+        format_ = repr::TextFormat(text_);
+      }
       out_.parameter_status(name, value);
     });
     out_.begin('K');
@@ -342,28 +345,58 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (auto* rows = std::get_if<Rows>(&outcome)) {
       if (describe_rows) out_.row_description(rows->desc, formats);
       auto shared = std::make_shared<Rows>(std::move(*rows));
-      return send_rows(std::move(shared), std::move(formats), 0);
+      return send_rows(std::move(shared), std::move(formats));
     }
     if (auto* copy_out = std::get_if<CopyOut>(&outcome)) return send_copy(std::move(*copy_out));
     return begin_copy_in(std::move(std::get<CopyIn>(outcome)));
   }
 
+  /// A stream on its way to the client.
+  struct Sending {
+    std::shared_ptr<Rows> rows;
+    std::function<void(const RowBatch&)> write;  ///< Puts rows into the outbox.
+    std::function<void(std::uint64_t sent)> end;  ///< The stream has ended, or `most` rows were sent.
+    std::uint64_t most = UINT64_MAX;
+    std::uint64_t sent = 0;
+    base::Promise<Unit> done{};
+  };
+
   // Rows until the stream ends. Waiting for more (SUBSCRIBE) sends what there is.
-  Future<Unit> send_rows(std::shared_ptr<Rows> rows, Formats formats, std::uint64_t sent) {
-    return next_rows(rows).and_then(
-        *queue_, [self = shared_from_this(), rows, formats = std::move(formats),
-                  sent](RowBatch batch) mutable -> Future<Unit> {
-          if (batch.rows == 0) {
-            self->out_.command_complete(rows->tag(sent));
-            return self->flush_if_large();
-          }
-          write_data_rows(self->out_, batch, rows->desc, formats, self->text_);
-          const std::uint64_t total = sent + batch.rows;
-          return self->flush_if_large().and_then(
-              *self->queue_, [self, rows, formats = std::move(formats), total](Unit) mutable {
-                return self->send_rows(std::move(rows), std::move(formats), total);
-              });
-        });
+  Future<Unit> send_rows(std::shared_ptr<Rows> rows, Formats formats) {
+    return send_stream({.rows = rows,
+                        .write = [this, rows, formats = std::move(formats)](
+                                     const RowBatch& batch) { write_data_rows(out_, batch, rows->desc, formats, format_); },
+                        .end = [this, rows](std::uint64_t sent) { out_.command_complete(rows->tag(sent)); }});
+  }
+
+  Future<Unit> send_stream(Sending what) {
+    auto sending = std::make_shared<Sending>(std::move(what));
+    auto done = sending->done.future();
+    send_next(std::move(sending));
+    return done;
+  }
+
+  // A loop with one promise, so that a stream without end leaves nothing behind.
+  void send_next(std::shared_ptr<Sending> sending) {
+    if (sending->sent == sending->most) return end_sending(*sending);
+    const std::size_t most = std::min<std::uint64_t>(sending->most - sending->sent, kRowsAtOnce);
+    next_rows(sending->rows, most).on_ready(*queue_, [self = shared_from_this(), sending](Result<RowBatch> batch) {
+      if (!batch) return sending->done.resolve(base::Unexpected(batch.error()));
+      if (batch->rows == 0) return self->end_sending(*sending);
+      sending->write(*batch);
+      sending->sent += batch->rows;
+      self->flush_if_large().on_ready(*self->queue_, [self, sending](Result<Unit> flushed) {
+        if (!flushed) return sending->done.resolve(base::Unexpected(flushed.error()));
+        self->send_next(sending);
+      });
+    });
+  }
+
+  void end_sending(Sending& sending) {
+    sending.end(sending.sent);
+    flush_if_large().on_ready(*queue_, [done = std::move(sending.done)](Result<Unit> flushed) mutable {
+      done.resolve(std::move(flushed));
+    });
   }
 
   Future<RowBatch> next_rows(const std::shared_ptr<Rows>& rows, std::size_t most = kRowsAtOnce) {
@@ -380,24 +413,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     for (std::size_t i = 0; i < copy.rows.desc.arity(); ++i) out_.int16(binary ? 1 : 0);
     out_.end();
     write_copy_header(out_, copy.rows.desc, copy.options);
-    return send_copy_rows(std::make_shared<CopyOut>(std::move(copy)), 0);
-  }
-
-  Future<Unit> send_copy_rows(std::shared_ptr<CopyOut> copy, std::uint64_t sent) {
-    std::shared_ptr<Rows> rows(copy, &copy->rows);
-    return next_rows(rows).and_then(
-        *queue_, [self = shared_from_this(), copy, sent](RowBatch batch) -> Future<Unit> {
-          if (batch.rows == 0) {
-            write_copy_trailer(self->out_, copy->options);
-            self->out_.simple('c');
-            self->out_.command_complete(copy->rows.tag(sent));
-            return self->flush_if_large();
-          }
-          write_copy_rows(self->out_, batch, copy->rows.desc, copy->options, self->text_);
-          const std::uint64_t total = sent + batch.rows;
-          return self->flush_if_large().and_then(
-              *self->queue_, [self, copy, total](Unit) { return self->send_copy_rows(copy, total); });
-        });
+    auto shared = std::make_shared<CopyOut>(std::move(copy));
+    return send_stream({.rows = std::shared_ptr<Rows>(shared, &shared->rows),
+                        .write = [this, shared](const RowBatch& batch) {
+                          write_copy_rows(out_, batch, shared->rows.desc, shared->options, format_);
+                        },
+                        .end = [this, shared](std::uint64_t sent) {
+                          write_copy_trailer(out_, shared->options);
+                          out_.simple('c');
+                          out_.command_complete(shared->rows.tag(sent));
+                        }});
   }
 
   // ---- COPY FROM STDIN: the statement's future resolves when the client has sent everything.
@@ -420,36 +445,40 @@ class Connection : public std::enable_shared_from_this<Connection> {
     });
   }
 
-  // As `pump`, inside a statement that is under way.
+  // As `pump`, inside a statement that is under way. Data is taken in a loop: psql sends one message a line.
   void pump_copy() {
-    if (!copying_ || copy_busy_) return;
-    if (left_) return end_copy(sql_error(sqlstate::kConnectionFailure, "the client left during COPY"));
-    MessageReader header(pending());
-    const char type = static_cast<char>(header.int8());
-    const std::int32_t length = header.int32();
-    if (header.ok() && (length < 4 || static_cast<std::size_t>(length) > options_.max_message_bytes)) {
-      left_ = true;
-      return end_copy(sql_error(sqlstate::kProtocolViolation, "invalid message length"));
+    while (copying_ && !copy_busy_) {
+      if (left_) return end_copy(sql_error(sqlstate::kConnectionFailure, "the client left during COPY"));
+      MessageReader header(pending());
+      const char type = static_cast<char>(header.int8());
+      const std::int32_t length = header.int32();
+      if (header.ok() && (length < 4 || static_cast<std::size_t>(length) > options_.max_message_bytes)) {
+        left_ = true;
+        return end_copy(sql_error(sqlstate::kProtocolViolation, "invalid message length"));
+      }
+      const std::size_t whole = static_cast<std::size_t>(length) + 1;
+      if (!header.ok() || pending().size() < whole) {
+        wanted_ = header.ok() ? whole : 0;
+        return read_more();
+      }
+      wanted_ = 0;
+      const std::string_view body = pending().substr(5, whole - 5);
+      inbox_start_ += whole;
+      if (type == 'd') {
+        if (auto fed = copy_->feed(body); !fed) end_copy(fed.error());
+        continue;
+      }
+      copy_busy_ = true;
+      handle_copy(type, std::string(body)).on_ready(*queue_, [self = shared_from_this()](Result<Unit> handled) {
+        self->copy_busy_ = false;
+        if (!handled) return self->end_copy(handled.error());
+        self->pump_copy();
+      });
     }
-    const std::size_t whole = static_cast<std::size_t>(length) + 1;
-    if (!header.ok() || pending().size() < whole) {
-      wanted_ = header.ok() ? whole : 0;
-      return read_more();
-    }
-    wanted_ = 0;
-    const std::string body(pending().substr(5, whole - 5));
-    inbox_start_ += whole;
-    copy_busy_ = true;
-    handle_copy(type, body).on_ready(*queue_, [self = shared_from_this()](Result<Unit> handled) {
-      self->copy_busy_ = false;
-      if (!handled) return self->end_copy(handled.error());
-      self->pump_copy();
-    });
   }
 
   Future<Unit> handle_copy(char type, const std::string& body) {
     switch (type) {
-      case 'd': return copy_->feed(body);
       case 'c':
         return copy_->finish().and_then(*queue_, [self = shared_from_this()](std::string tag) {
           self->out_.command_complete(tag);
@@ -577,7 +606,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                 if (rows == nullptr || most <= 0) {
                   return self->send_outcome(std::move(*outcome), formats, false);
                 }
-                return self->send_some(name, std::make_shared<Rows>(std::move(*rows)), formats, 0,
+                return self->send_some(name, std::make_shared<Rows>(std::move(*rows)), formats,
                                        static_cast<std::uint64_t>(most));
               })
         .then(*queue_, [self = shared_from_this()](Result<Unit> sent) {
@@ -588,27 +617,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   // At most `most` rows, then the portal is suspended.
-  Future<Unit> send_some(std::string name, std::shared_ptr<Rows> rows, Formats formats, std::uint64_t sent,
-                         std::uint64_t most) {
-    if (sent == most) {
-      session_->suspend(name, std::move(*rows));
-      out_.simple('s');
-      return flush_if_large();
-    }
-    return next_rows(rows, std::min<std::uint64_t>(most - sent, kRowsAtOnce))
-        .and_then(*queue_, [self = shared_from_this(), name = std::move(name), rows,
-                            formats = std::move(formats), sent, most](RowBatch batch) mutable -> Future<Unit> {
-          if (batch.rows == 0) {
-            self->out_.command_complete(rows->tag(sent));
-            return self->flush_if_large();
-          }
-          write_data_rows(self->out_, batch, rows->desc, formats, self->text_);
-          return self->flush_if_large().and_then(
-              *self->queue_, [self, name = std::move(name), rows, formats = std::move(formats),
-                              total = sent + batch.rows, most](Unit) mutable {
-                return self->send_some(std::move(name), rows, std::move(formats), total, most);
-              });
-        });
+  Future<Unit> send_some(std::string name, std::shared_ptr<Rows> rows, Formats formats, std::uint64_t most) {
+    return send_stream({.rows = rows,
+                        .write = [this, rows, formats = std::move(formats)](
+                                     const RowBatch& batch) { write_data_rows(out_, batch, rows->desc, formats, format_); },
+                        .end = [this, name = std::move(name), rows, most](std::uint64_t sent) {
+                          if (sent < most) return out_.command_complete(rows->tag(sent));
+                          session_->suspend(name, std::move(*rows));
+                          out_.simple('s');
+                        },
+                        .most = most});
   }
 
   Future<Unit> close_object(MessageReader& in) {
@@ -633,6 +651,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::TaskQueue* queue_;
   std::unique_ptr<Session> session_;
   repr::TextOptions text_;
+  repr::TextFormat format_{};  ///< of `text_`
 
   std::string inbox_;
   std::size_t inbox_start_ = 0;

@@ -28,17 +28,18 @@ struct ActiveRead {
   }
 };
 
-Error peek_error(Error error) {
-  if (error.code == ErrorCode::kCancelled) return cancelled_error();
-  return error;
-}
-
 }  // namespace
 
 Error cancelled_error() {
   return Error{.code = ErrorCode::kCancelled,
                .sqlstate = sqlstate::kQueryCanceled,
                .message = "canceling statement due to user request"};
+}
+
+Error SessionState::stopped_error() const {
+  Error error = cancelled_error();
+  if (timed_out) error.message = "canceling statement due to statement timeout";
+  return error;
 }
 
 Result<SqlTime> SessionState::resolve_time(const expr::Scalar& scalar) const {
@@ -49,19 +50,24 @@ Result<SqlTime> SessionState::resolve_time(const expr::Scalar& scalar) const {
     case repr::TypeKind::kTimestamp: {
       // Microseconds since 2000-01-01.
       constexpr std::int64_t kEpoch = 946'684'800'000'000;
-      const std::int64_t micros = value.get<std::int64_t>() + kEpoch;
-      if (micros < 0) return fail(sqlstate::kInvalidParameterValue, "timestamp is before 1970");
-      return static_cast<SqlTime>(micros);
+      const std::int64_t since_2000 = value.get<std::int64_t>();
+      if (since_2000 > INT64_MAX - kEpoch) return repr::kClosed;  // infinity, and what no clock reaches
+      if (since_2000 < -kEpoch) return fail(sqlstate::kInvalidParameterValue, "timestamp is before 1970");
+      return static_cast<SqlTime>(since_2000 + kEpoch);
     }
     case repr::TypeKind::kNumeric: {
       repr::Int128 coefficient = 0;
       int scale = 0;
       const repr::Numeric micros = value.get<repr::Numeric>().round(3);
-      if (!micros.as_parts(coefficient, scale) || coefficient < 0 || coefficient > INT64_MAX) {
+      bool valid = micros.as_parts(coefficient, scale) && coefficient >= 0;
+      for (; valid && scale < 3; ++scale) {
+        valid = coefficient <= INT64_MAX;
+        coefficient *= 10;
+      }
+      if (!valid || coefficient > INT64_MAX) {
         return fail(sqlstate::kInvalidParameterValue,
                     "invalid timestamp " + value.get<repr::Numeric>().to_string());
       }
-      for (; scale < 3; ++scale) coefficient *= 10;
       return static_cast<SqlTime>(coefficient);
     }
     case repr::TypeKind::kInt2:
@@ -86,23 +92,61 @@ Future<SqlTime> SessionState::choose_time(std::vector<GlobalId> imports,
     auto time = resolve_time(as_of->time);
     if (!time) return failed<SqlTime>(time.error());
     const SqlTime first = services.holds->readable_from(imports);
-    return Future<SqlTime>::ready(as_of->at_least ? std::max(*time, first) : *time);
+    return reached(as_of->at_least ? std::max(*time, first) : *time);
   }
   if (transaction.read_at) return Future<SqlTime>::ready(*transaction.read_at);
   return services.oracle->read_timestamp().and_then(
       strand, [self = shared_from_this()](SqlTime time) -> Result<SqlTime> {
-        if (self->transaction.kind != Transaction::Kind::kExplicit) return time;
-        // The whole transaction reads at this time, whatever it will read.
-        std::vector<GlobalId> all;
-        for (const auto& [id, entry] : self->services.catalog.get()->entries()) {
-          if (self->services.holds->knows(id)) all.push_back(id);
-        }
-        std::erase_if(all, [&](GlobalId id) {
-          return self->services.holds->readable_from({id}) > time;
-        });
-        self->transaction.hold = FRESHET_TRY(self->services.holds->acquire(std::move(all), time));
-        self->transaction.read_at = time;
+        if (self->transaction.kind == Transaction::Kind::kExplicit) FRESHET_TRY(self->fix_time(time));
         return time;
+      });
+}
+
+Result<void> SessionState::fix_time(SqlTime time) {
+  std::vector<GlobalId> all;
+  for (const auto& [id, entry] : services.catalog.get()->entries()) {
+    if (services.holds->knows(id) && services.holds->readable_from({id}) <= time) all.push_back(id);
+  }
+  transaction.hold = FRESHET_TRY(services.holds->acquire(std::move(all), time));
+  transaction.read_at = time;
+  return {};
+}
+
+namespace {
+
+/// A statement that waits for its time: ended by the timer or by cancel, whichever is first. Lives on the strand.
+struct TimeWait {
+  base::Promise<Unit> promise;
+  bool over = false;
+  void end(Result<Unit> how) {
+    if (!std::exchange(over, true)) promise.resolve(std::move(how));
+  }
+};
+
+}  // namespace
+
+Future<SqlTime> SessionState::reached(SqlTime time) {
+  if (time == repr::kClosed) {
+    return failed<SqlTime>(sql_error(sqlstate::kInvalidParameterValue, "AS OF infinity can never be read"));
+  }
+  return services.oracle->read_timestamp().and_then(
+      strand, [self = shared_from_this(), time](SqlTime now) -> Future<SqlTime> {
+        if (time <= now) return Future<SqlTime>::ready(time);
+        auto wait = std::make_shared<TimeWait>();
+        auto over = wait->promise.future();
+        const SqlTime longest = 86'400'000'000;  // a day; then the clock is asked again
+        const base::TimerId timer = self->services.scheduler.after(
+            std::chrono::microseconds(std::min(time - now, longest)), self->strand,
+            [self, wait] { wait->end(Unit{}); });
+        self->cancel_step = [self = self.get(), wait, timer] {
+          self->services.scheduler.cancel(timer);
+          wait->end(base::Unexpected(self->stopped_error()));
+        };
+        if (self->cancelled) self->cancel_current();
+        return std::move(over).and_then(self->strand, [self, time](Unit) {
+          self->cancel_step = nullptr;
+          return self->reached(time);
+        });
       });
 }
 
@@ -140,6 +184,8 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation,
 }
 
 Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult result) {
+  // Asked to stop while the time was chosen or the plan was made: compute knows no such peek yet.
+  if (cancelled) return failed<ReadResult>(stopped_error());
   auto active = std::make_shared<ActiveRead>(services);
   auto hold = services.holds->acquire(planned.imports, result.time);
   if (!hold) return failed<ReadResult>(hold.error());
@@ -163,12 +209,14 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult
   }
   const PeekId id = request.id;
   cancel_step = [&compute = *services.compute, id] { compute.cancel_peek(id); };
-  if (cancelled) cancel_current();
   return services.compute->peek(std::move(request), services.config.max_result_bytes)
       .then(strand, [self = shared_from_this(), active,
                      result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
         self->cancel_step = nullptr;
-        if (!peeked) return fail(peek_error(peeked.error()));
+        if (!peeked) {
+          const bool stopped = peeked.error().code == ErrorCode::kCancelled;
+          return fail(stopped ? self->stopped_error() : peeked.error());
+        }
         result.rows = counted_rows(*peeked);
         return std::move(result);
       });
@@ -178,9 +226,9 @@ Future<Outcome> SessionState::select(const sql::SelectPlan& plan) {
   auto limits = sql::resolve_limits(plan.finishing);
   if (!limits) return failed<Outcome>(limits.error());
   return read(plan.relation, plan.as_of)
-      .and_then(strand, [finishing = plan.finishing, desc = plan.desc,
-                         limits = *limits](ReadResult result) -> Result<Outcome> {
-        RowBatch batch = FRESHET_TRY(finish_rows(result.rows, result.types, finishing, limits));
+      .and_then(strand, [finishing = plan.finishing, desc = plan.desc, limits = *limits,
+                         most_bytes = services.config.max_result_bytes](ReadResult result) -> Result<Outcome> {
+        RowBatch batch = FRESHET_TRY(finish_rows(result.rows, result.types, finishing, limits, most_bytes));
         return Outcome(Rows{.desc = desc,
                             .stream = make_stream(std::move(batch)),
                             .tag = [](std::uint64_t rows) { return "SELECT " + std::to_string(rows); }});

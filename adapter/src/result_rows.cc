@@ -114,7 +114,8 @@ CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>
 }
 
 Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::ColumnType>& types,
-                             const sql::Finishing& finishing, const sql::Limits& limits) {
+                             const sql::Finishing& finishing, const sql::Limits& limits,
+                             std::uint64_t most_bytes) {
   for (const repr::Diff count : rows.counts) {
     if (count < 0) return fail(sqlstate::kInternalError, "negative multiplicity in the result");
   }
@@ -122,11 +123,19 @@ Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::Co
   std::vector<std::uint32_t> shown;
   std::uint64_t skip = limits.offset;
   const std::uint64_t most = limits.limit.value_or(UINT64_MAX);
+  std::uint64_t bytes_left = most_bytes;
   for (const std::uint32_t id : order) {
     auto count = static_cast<std::uint64_t>(rows.counts[id]);
     const std::uint64_t skipped = std::min(skip, count);
     skip -= skipped;
     count = std::min(count - skipped, most - shown.size());
+    // A row may stand for any number of copies: they are counted before they are made.
+    const std::uint64_t row_bytes = rows.rows[id].size() + sizeof id;
+    if (count > bytes_left / row_bytes) {
+      return fail(sqlstate::kProgramLimitExceeded,
+                  "the result exceeds " + std::to_string(most_bytes) + " bytes");
+    }
+    bytes_left -= count * row_bytes;
     shown.insert(shown.end(), count, id);
     if (shown.size() >= most) break;
   }

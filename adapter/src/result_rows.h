@@ -21,9 +21,11 @@ CountedRows counted_rows(const PeekResult& result);
 CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>>& rows,
                          const std::vector<repr::ColumnType>& types);
 
-/// Applies a finishing; ties in canonical row order. XX000 if a count is negative.
+/// Applies a finishing; ties in canonical row order. XX000 if a count is negative, 54000 if the rows, copies
+/// included, would take more than `most_bytes`.
 Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::ColumnType>& types,
-                             const sql::Finishing& finishing, const sql::Limits& limits);
+                             const sql::Finishing& finishing, const sql::Limits& limits,
+                             std::uint64_t most_bytes);
 
 /// A stream over rows at hand; slices share nothing but are built as they are pulled.
 std::unique_ptr<RowStream> make_stream(RowBatch batch);

@@ -59,6 +59,7 @@ void SessionState::report_variables() {
 
 void SessionState::start_statement(bool last) {
   cancelled = false;
+  timed_out = false;
   if (transaction.kind == Transaction::Kind::kNone) begin(Transaction::Kind::kImplicit);
   ++transaction.statements;
   transaction.single =
@@ -69,6 +70,7 @@ void SessionState::start_statement(bool last) {
                                          const auto alive = self.lock();
                                          if (alive == nullptr || alive->timeout == 0) return;
                                          alive->timeout = 0;
+                                         alive->timed_out = !alive->cancelled;
                                          alive->cancelled = true;
                                          alive->cancel_current();
                                        });
@@ -235,6 +237,7 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
     portal.rest.reset();
     return Future<Outcome>::ready(Outcome(std::move(rest)));
   }
+  if (portal.cursor) return Future<Outcome>::ready(Outcome(fetch(portal, UINT64_MAX, std::nullopt, "SELECT ")));
   if (!portal.statement) return Future<Outcome>::ready(Outcome(Nothing{}));
   if (transaction.failed && !ends_transaction(portal.statement->kind())) {
     return failed<Outcome>(aborted());

@@ -13,6 +13,7 @@
 #include <freshet/adapter/session.h>
 
 #include "catalog.h"
+#include "cursor.h"
 #include "dataflows.h"
 #include "holds.h"
 #include "result_rows.h"
@@ -54,8 +55,8 @@ struct Portal {
   std::optional<sql::Statement> statement{};
   std::optional<sql::Plan> plan{};  ///< With parameters bound.
   StatementDescription description{};
-  std::optional<Rows> rest{};       ///< Suspended, or a cursor that was opened.
-  bool cursor = false;
+  std::optional<Rows> rest{};  ///< Suspended: what was not sent yet.
+  std::shared_ptr<CursorStream> cursor{};  ///< Of DECLARE: FETCH and Execute share it.
   bool hold = false;
   std::uint64_t sent = 0;
 };
@@ -101,6 +102,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<ReadResult> read(expr::Relation relation, std::optional<sql::AsOf> as_of);
   /// The time at which a statement that reads `imports` reads.
   Future<SqlTime> choose_time(std::vector<GlobalId> imports, std::optional<sql::AsOf> as_of);
+  /// From now on the transaction reads at `time`, whatever it will read; everything is held there.
+  Result<void> fix_time(SqlTime time);
+  /// `time`, once reads at it can no longer change; can be cancelled.
+  Future<SqlTime> reached(SqlTime time);
   Future<ReadResult> peek(ReadPlan planned, ReadResult result);
   Future<Outcome> select(const sql::SelectPlan& plan);
 
@@ -124,6 +129,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<Outcome> show_variable(const sql::ShowVariablePlan& plan);
   Future<Outcome> cursor_statement(const sql::Plan& plan);
   Future<Outcome> open_cursor(const sql::DeclarePlan& plan);
+  /// At most `count` rows of a cursor from where it stands.
+  Rows fetch(const Portal& portal, std::uint64_t count, std::optional<std::uint64_t> timeout_micros,
+             std::string verb);
   Future<Outcome> prepared_statement(const sql::Plan& plan);
 
   // ---- explain.cc
@@ -138,6 +146,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<Outcome> control(const sql::Plan& plan, std::string_view begin_tag);
   [[nodiscard]] TransactionStatus status() const;
   void drop_portals(bool committed);
+
+  /// The error of this session's statement that was cancelled, by request or by statement_timeout.
+  [[nodiscard]] Error stopped_error() const;
 
   void notice(std::string_view severity, SqlState state, std::string message);
   void report_variables();
@@ -157,6 +168,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   /// Stops whatever runs now; set by the step that can be stopped.
   base::UniqueFunction<void()> cancel_step;
   bool cancelled = false;
+  bool timed_out = false;  ///< It was statement_timeout that cancelled.
   base::TimerId timeout = 0;
   std::function<void()> on_close;
 };

@@ -31,35 +31,48 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
   Future<RowBatch> next(std::size_t most) override {
     if (finished_) return Future<RowBatch>::ready(RowBatch{});
     if (buffered_next_ < buffered_.rows) return Future<RowBatch>::ready(slice(most));
-    if (session_->cancelled) return failed<RowBatch>(cancelled_error());
-    session_->cancel_step = [queue = queue_] { queue->fail_with(cancelled_error()); };
+    if (session_->cancelled) return failed<RowBatch>(session_->stopped_error());
+    session_->cancel_step = [queue = queue_, session = session_.get()] { queue->fail_with(session->stopped_error()); };
     ask_for_progress();
     return wait(most);
   }
 
  private:
   Future<RowBatch> wait(std::size_t most) {
-    return queue_->next().then(
-        session_->strand,
-        [self = weak_from_this(), this, most](Result<SubscribeResponse> response) -> Future<RowBatch> {
+    auto promise = std::make_shared<base::Promise<RowBatch>>();
+    auto answer = promise->future();
+    pull(most, std::move(promise));
+    return answer;
+  }
+
+  // Takes responses until one has rows: a loop with one promise, however long nothing changes.
+  void pull(std::size_t most, std::shared_ptr<base::Promise<RowBatch>> promise) {
+    queue_->next().on_ready(
+        session_->strand, [self = weak_from_this(), session = session_, most,
+                           promise = std::move(promise)](Result<SubscribeResponse> response) mutable {
           const auto alive = self.lock();
-          if (alive == nullptr) return failed<RowBatch>(cancelled_error());
-          if (!response) {
-            stop();
-            finished_ = true;
-            return failed<RowBatch>(response.error());
-          }
-          auto batch = convert(*response);
-          if (!batch) return failed<RowBatch>(batch.error());
-          if (response->upper == repr::kClosed) last_ = true;
-          hold_.release();
-          if (batch->rows == 0 && !last_) return wait(most);
-          stop_timer();
-          session_->cancel_step = nullptr;
-          buffered_ = std::move(*batch);
-          buffered_next_ = 0;
-          return Future<RowBatch>::ready(slice(most));
+          if (alive == nullptr) return promise->resolve(base::Unexpected(cancelled_error()));
+          auto batch = alive->take(std::move(response));
+          if (batch && batch->rows == 0 && !alive->last_) return alive->pull(most, std::move(promise));
+          if (!batch) return promise->resolve(base::Unexpected(batch.error()));
+          alive->stop_timer();
+          session->cancel_step = nullptr;
+          alive->buffered_ = std::move(*batch);
+          alive->buffered_next_ = 0;
+          promise->resolve(alive->slice(most));
         });
+  }
+
+  Result<RowBatch> take(Result<SubscribeResponse> response) {
+    if (!response) {
+      stop();
+      finished_ = true;
+      return base::Unexpected(response.error());
+    }
+    RowBatch batch = FRESHET_TRY(convert(*response));
+    if (response->upper == repr::kClosed) last_ = true;
+    hold_.release();
+    return batch;
   }
 
   RowBatch slice(std::size_t most) {
@@ -128,8 +141,9 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
           const auto alive = self.lock();
           if (alive == nullptr || alive->finished_ || alive->timer_ == 0) return;
           alive->timer_ = 0;
+          // The session stays until the answer is there: it comes on the session's strand.
           alive->session_->services.oracle->read_timestamp().on_ready(
-              alive->session_->strand, [self](Result<SqlTime> time) {
+              alive->session_->strand, [self, session = alive->session_](Result<SqlTime> time) {
                 const auto again = self.lock();
                 if (again == nullptr || again->finished_ || !time) return;
                 again->session_->services.compute->send(compute_api::Advance{again->sink_, *time});
@@ -230,11 +244,14 @@ Future<Rows> SessionState::subscribe(const sql::SubscribePlan& plan) {
 void SessionState::ask_until(GlobalId sink, SqlTime until) {
   const SqlTime now = services.scheduler.clock().wall_micros();
   const auto delay = std::chrono::microseconds(until > now ? std::min<SqlTime>(until - now, 86'400'000'000ULL) : 0);
-  services.scheduler.after(delay, strand, [self = weak_from_this(), sink, until] {
-    const auto alive = self.lock();
+  // Not on the strand: the timer may outlive the session, and with it the strand.
+  services.scheduler.after(delay, services.scheduler, [weak = weak_from_this(), sink, until] {
+    const auto alive = weak.lock();
     if (alive == nullptr) return;
-    if (alive->services.scheduler.clock().wall_micros() < until) return alive->ask_until(sink, until);
-    alive->services.compute->send(compute_api::Advance{sink, until - 1});
+    alive->strand.post([self = alive, sink, until] {
+      if (self->services.scheduler.clock().wall_micros() < until) return self->ask_until(sink, until);
+      self->services.compute->send(compute_api::Advance{sink, until - 1});
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/repr/datetime.h>
 
 namespace freshet::adapter {
 namespace {
@@ -49,11 +50,23 @@ Result<std::string> duration(std::string value) {
   if (parsed.ec != std::errc() || number < 0) {
     return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
   }
-  if (unit.empty() || unit == "ms") return std::to_string(number);
-  if (unit == "s") return std::to_string(number * 1000);
-  if (unit == "min") return std::to_string(number * 60'000);
-  if (unit == "h") return std::to_string(number * 3'600'000);
-  return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  std::int64_t milliseconds = 0;
+  if (unit.empty() || unit == "ms") milliseconds = 1;
+  if (unit == "s") milliseconds = 1000;
+  if (unit == "min") milliseconds = 60'000;
+  if (unit == "h") milliseconds = 3'600'000;
+  if (unit == "d") milliseconds = 86'400'000;
+  // As in PostgreSQL, a duration is at most 2^31 - 1 milliseconds.
+  if (milliseconds == 0 || number > INT32_MAX / milliseconds) {
+    return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  }
+  return std::to_string(number * milliseconds);
+}
+
+Result<std::string> time_zone(std::string value) {
+  const auto zone = repr::TimeZone::from_setting(value);
+  if (!zone) return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  return zone->is_fixed() ? value : zone->name();
 }
 
 template <const char* const* Allowed, std::size_t N>
@@ -132,7 +145,7 @@ const std::vector<Variables::Definition>& Variables::definitions() {
       {"standard_conforming_strings", "on", boolean, true, false, "Always on."},
       {"statement_timeout", "0", duration, false, false, "In milliseconds; 0 is none."},
       {"synchronize_seqscans", "on", boolean, false, false, "Accepted for compatibility."},
-      {"timezone", "UTC", any, true, false, "The time zone of timestamps with time zone."},
+      {"timezone", "UTC", time_zone, true, false, "The time zone of timestamps with time zone."},
       {"transaction_isolation", "strict serializable", one_of<kIsolations, std::size(kIsolations)>,
        false, false, "The isolation level of this transaction."},
       {"transaction_read_only", "off", boolean, false, false, "The access mode of this transaction."},

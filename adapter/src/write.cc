@@ -74,13 +74,13 @@ Result<Changes> update_changes(const SessionState::ReadResult& read) {
 }
 
 Result<Outcome> outcome_of(const Changes& changes, const std::optional<sql::Returning>& returning,
-                           const repr::RelationDesc& table, std::string verb) {
+                           const repr::RelationDesc& table, std::string verb, std::uint64_t most_bytes) {
   auto tag = [verb](std::uint64_t rows) { return verb + std::to_string(rows); };
   if (!returning) return Outcome(CommandDone{tag(changes.count)});
   // One row per copy, then the expressions over the table's columns.
   sql::Finishing all;
   for (std::size_t i = 0; i < table.arity(); ++i) all.project.push_back(i);
-  RowBatch rows = FRESHET_TRY(finish_rows(changes.returned, table.type.columns, all, {}));
+  RowBatch rows = FRESHET_TRY(finish_rows(changes.returned, table.type.columns, all, {}, most_bytes));
   RowBatch out{.columns = {}, .rows = rows.rows};
   for (const expr::Scalar& scalar : returning->expressions) {
     expr::Evaluated value = expr::evaluate(scalar, rows.columns, rows.rows);
@@ -128,12 +128,17 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
   }
 
   Future<Outcome> write(const SessionState::ReadResult& read, int number) {
+    if (session_->cancelled) return failed<Outcome>(session_->stopped_error());
     auto changes = compute_(read);
     if (!changes) return failed<Outcome>(changes.error());
-    auto outcome = outcome_of(*changes, returning_, desc_, verb_);
+    auto outcome = outcome_of(*changes, returning_, desc_, verb_, session_->services.config.max_result_bytes);
     if (!outcome) return failed<Outcome>(outcome.error());
     if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
-      session_->transaction.read_at = read.time;
+      if (session_->transaction.single) {
+        session_->transaction.read_at = read.time;
+      } else if (auto fixed = session_->fix_time(read.time); !fixed) {
+        return failed<Outcome>(fixed.error());
+      }
     }
     return session_->write(table_, std::move(changes->updates))
         .then(session_->strand, [self = shared_from_this(), number,
@@ -213,11 +218,16 @@ class TableCopy final : public CopyInput {
  public:
   TableCopy(SessionPtr session, sql::CopyFromPlan plan, repr::RelationDesc table)
       : session_(std::move(session)), plan_(std::move(plan)), table_(std::move(table)),
-        codec_(codec_for(table_.type.columns)), reader_(plan_.options, plan_.desc) {}
+        codec_(codec_for(table_.type.columns)),
+        reader_(plan_.options, plan_.desc, {.time_zone = session_->variables.settings(session_->user).time_zone}) {}
 
-  Future<Unit> feed(std::string_view bytes) override {
-    if (session_->cancelled) return failed<Unit>(cancelled_error());
-    return done(consume(bytes));
+  Result<void> feed(std::string_view bytes) override {
+    if (session_->cancelled) return base::Unexpected(session_->stopped_error());
+    while (!bytes.empty()) {
+      bytes = FRESHET_TRY(reader_.read(bytes, kBatchRows));
+      if (reader_.buffered() >= kBatchRows) FRESHET_TRY(take());
+    }
+    return {};
   }
 
   Future<std::string> finish() override {
@@ -230,19 +240,6 @@ class TableCopy final : public CopyInput {
 
  private:
   static constexpr std::size_t kBatchRows = 8192;
-
-  static Future<Unit> done(Result<void> result) {
-    if (!result) return failed<Unit>(result.error());
-    return Future<Unit>::ready(Unit{});
-  }
-
-  Result<void> consume(std::string_view bytes) {
-    while (!bytes.empty()) {
-      bytes = FRESHET_TRY(reader_.read(bytes, kBatchRows));
-      if (reader_.buffered() >= kBatchRows) FRESHET_TRY(take());
-    }
-    return {};
-  }
 
   // Turns the rows read so far into rows of the table.
   Result<void> take() {

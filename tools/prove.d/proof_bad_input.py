@@ -92,7 +92,8 @@ def main(argv):
             freshet.run("CREATE TABLE kept (id int, name text)")
             freshet.run("INSERT INTO kept SELECT g, 'name ' || g FROM generate_series(1, 1000) AS g")
             case = Case(out, freshet)
-            for step in (refused_statements, bad_rows, overflow, bad_csv, protocol_garbage, clients_gone,
+            for step in (refused_statements, bad_rows, overflow, bad_csv, copy_escapes, times, dropped_in_a_batch,
+                         protocol_garbage, clients_gone,
                          many_connections, second_server, flipped_bit, full_disk):
                 if arguments.only in (None, step.__name__):
                     before = len(out.failures)
@@ -217,6 +218,70 @@ def bad_csv(case, folder, arguments):
     case.equals("SELECT count(*) FROM csv", [["5000"]])
 
 
+def copy_escapes(case, folder, arguments):
+    """Escapes of COPY: none may make text that is no text, and none depends on how the data is cut into messages."""
+    case.ok("CREATE TABLE escapes (a text, b int)")
+    for bad in (rb"\x00", rb"\000", rb"\xff", rb"\303"):
+        case.fails("COPY escapes FROM STDIN", "22021", data=b"good\t1\nx" + bad + b"y\t2\n")
+    case.equals("SELECT count(*) FROM escapes", [["0"]])
+    for sql, data, rows in (
+            ("COPY escapes FROM STDIN (FORMAT csv, ESCAPE E'\\\\')", b'"x\\"y",1\n"z\\\\",2\n', [['x"y', "1"], ["z\\", "2"]]),
+            ("COPY escapes FROM STDIN CSV", b'"x""y\nz",1\nplain,2\n', [['x"y\nz', "1"], ["plain", "2"]]),
+            ("COPY escapes FROM STDIN", rb"x\ty\101" + b"\t1\nz\t2\n", [["x\tyA", "1"], ["z", "2"]])):
+        for cut in range(len(data) + 1):
+            case.ok(sql, [data[:cut], data[cut:]])
+            if not case.equals("SELECT a, b FROM escapes ORDER BY b", rows):
+                case.out.fail(f"{sql} cut at byte {cut}")
+                break
+            case.ok("DELETE FROM escapes")
+    case.out.say("ok: COPY escapes, cut at every byte")
+
+
+def times(case, folder, arguments):
+    """Times that cannot be read, now or ever, fail or wait, and promise nothing to anyone else."""
+    case.fails("SELECT * FROM kept AS OF 1e18", "22023", "invalid timestamp")
+    case.fails("SELECT * FROM kept AS OF 18446744073709552", "22023")
+    case.fails("SELECT * FROM kept AS OF 'infinity'::timestamptz", "22023")
+    case.fails("SELECT * FROM kept AS OF -1", "22023")
+    case.fails("SELECT * FROM kept AS OF 1", "22023", "not readable")
+    case.ok("SET statement_timeout = '300ms'")
+    for sql in ("SELECT * FROM kept AS OF 4000000000000", "COPY (SUBSCRIBE kept AS OF 4000000000000) TO STDOUT"):
+        case.fails(sql, "57014", "statement timeout")
+    case.ok("SET statement_timeout = 0")
+    case.ok("CREATE TABLE later (a int)")
+    case.ok("INSERT INTO later VALUES (1)")
+    case.equals("SELECT count(*) FROM later", [["1"]])
+    soon = time.time() + 0.5
+    case.equals(f"SELECT count(*) FROM later AS OF {soon * 1000:.0f}", [["1"]])
+    case.out.check(time.time() >= soon, "a read AS OF a time to come waits for it")
+    case.fails("SET timezone = 'Nowhere/Land'", "22023", "Nowhere/Land")
+    case.fails("SET statement_timeout = '1000000d'", "22023")
+    # A row may stand for more copies than memory holds.
+    case.ok("CREATE TABLE copies (a int)")
+    case.ok("INSERT INTO copies SELECT 1 FROM generate_series(1, 10000)")
+    case.fails("SELECT x.a FROM copies x, copies y, copies z", "54000", "the result exceeds")
+
+
+def dropped_in_a_batch(case, folder, arguments):
+    """A write to a table that is gone fails alone; those that were committed with it do not."""
+    other = wire.Wire(case.freshet.port)
+    case.ok("CREATE TABLE stays (a int)")
+    innocent = wire.Wire(case.freshet.port)
+    for _ in range(20):
+        case.ok("CREATE TABLE goes (a int)")
+        other.query("BEGIN")
+        other.query("INSERT INTO goes VALUES (1)")
+        case.ok("DROP TABLE goes")
+        other.send(b"Q", b"COMMIT\0")
+        innocent.send(b"Q", b"INSERT INTO stays VALUES (1)\0")
+        error, came = other.answer().error or {}, innocent.answer()
+        if error.get("C") != "42P01" or came.error:
+            case.out.fail(f"a write to a dropped table: {error}; a write beside it: {came.error}")
+    case.equals("SELECT count(*) FROM stays", [["20"]])
+    other.close()
+    innocent.close()
+
+
 def protocol_garbage(case, folder, arguments):
     port = case.freshet.port
     chance = random.Random(arguments.seed)
@@ -299,6 +364,21 @@ def extended(case):
     raw.execute()
     raw.sync()
     case.out.check(raw.answer().rows == [["7"]], "the session still answers")
+    # A cursor is a portal: Execute and FETCH go on from one another.
+    raw.query("BEGIN")
+    raw.query("DECLARE c CURSOR FOR SELECT id FROM kept WHERE id <= 5 ORDER BY id")
+    seen = []
+    for most in (1, 2):
+        raw.execute("c", most)
+        raw.sync()
+        seen += raw.answer().rows
+        seen += raw.query("FETCH 1 FROM c").rows
+    raw.execute("c")
+    raw.sync()
+    raw.answer()
+    case.out.check(raw.query("FETCH 1 FROM c").error is None, "FETCH after Execute of the cursor's portal", seen)
+    case.out.check(seen == [["1"], ["2"], ["3"], ["4"], ["5"]], "Execute and FETCH share one place in a cursor", seen)
+    raw.query("COMMIT")
     raw.close()
 
 
@@ -322,6 +402,11 @@ def clients_gone(case, folder, arguments):
     for _ in range(20):
         raw = wire.Wire(port)
         raw.send(b"Q", b"SELECT * FROM kept a, kept b WHERE a.id <= 100\0")
+        raw.receive()
+        raw.close(politely=False)
+    for _ in range(5):
+        raw = wire.Wire(port)
+        raw.send(b"Q", b"COPY (SUBSCRIBE half UP TO %d) TO STDOUT\0" % int((time.time() + 0.5) * 1000))
         raw.receive()
         raw.close(politely=False)
     time.sleep(1)

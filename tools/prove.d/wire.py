@@ -115,8 +115,9 @@ class Wire:
                 if copy_data is None:
                     self.send(b"f", b"no data\0")
                 else:
-                    for start in range(0, len(copy_data), 1 << 15):
-                        self.send(b"d", copy_data[start:start + (1 << 15)])
+                    # One text is cut into messages; a list is sent as it is cut.
+                    for part in copy_data if isinstance(copy_data, list) else chunks(copy_data):
+                        self.send(b"d", part)
                     self.send(b"c")
 
     # ---- Extended protocol.
@@ -152,6 +153,10 @@ class Wire:
             except Gone:
                 pass
         self.socket.close()
+
+
+def chunks(data, size=1 << 15):
+    return [data[start:start + size] for start in range(0, len(data), size)]
 
 
 def fields(body):
