@@ -22,15 +22,17 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
   base::TaskQueue& queue() { return io_->queue(); }
 
   static Future<Unit> add(std::shared_ptr<BuilderState> self, Updates updates) {
-    if (self->buffer_.empty()) {
-      self->buffer_ = std::move(updates);
-    } else {
-      self->buffer_.append(updates);
-    }
-    if (self->buffer_.byte_size() >= self->machine_->options().part_bytes) self->start_upload();
-    Future<Unit> waiting = wait_for_uploads(self, kUploadsMax - 1);
-    Result<Unit> done = co_await std::move(waiting);
-    co_return std::move(done);
+    return on(self).and_then([updates = std::move(updates)](const auto& state) mutable {
+      if (state->buffer_.empty()) {
+        state->buffer_ = std::move(updates);
+      } else {
+        state->buffer_.append(updates);
+      }
+      if (state->buffer_.byte_size() >= state->machine_->options().part_bytes) {
+        state->start_upload();
+      }
+      return wait_for_uploads(state, kUploadsMax - 1);
+    });
   }
 
   /// Also when the caller goes away, perhaps with a scheduler that runs nothing any more.
@@ -40,57 +42,66 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
   }
 
   static Future<BatchRef> finish(std::shared_ptr<BuilderState> self) {
-    auto batch = std::make_shared<UploadedBatch>();
-    batch->group = self->machine_->name();
-    batch->shard = self->shard_;
-    const bool small =
-        self->parts_.empty() && self->buffer_.byte_size() <= self->machine_->options().inline_bytes;
-    if (small) {
-      self->buffer_.consolidate();
-      if (!self->buffer_.empty()) {
-        batch->inlined = std::make_shared<const Updates>(std::exchange(self->buffer_, Updates()));
-      }
-      co_return BatchRef(std::move(batch));
-    }
-    if (!self->buffer_.empty()) self->start_upload();
-    Future<Unit> waiting = wait_for_uploads(self, 0);
-    Result<Unit> done = co_await std::move(waiting);
-    FRESHET_CO_CHECK(done);
-    // Each part is sorted by itself; none is sorted relative to another.
-    for (PartRef& part : self->parts_) {
-      if (part != nullptr) batch->runs.push_back({std::move(part)});
-    }
-    co_return BatchRef(std::move(batch));
+    return on(self)
+        .and_then([](const auto& state) {
+          if (!state->stays_in_state() && !state->buffer_.empty()) state->start_upload();
+          return wait_for_uploads(state, 0);
+        })
+        .and_then([](const auto& state) { return state->assemble(); });
   }
 
  private:
+  [[nodiscard]] bool stays_in_state() const {
+    return parts_.empty() && buffer_.byte_size() <= machine_->options().inline_bytes;
+  }
+
+  // Each part is sorted by itself; none is sorted relative to another.
+  BatchRef assemble() {
+    auto batch = std::make_shared<UploadedBatch>();
+    batch->group = machine_->name();
+    batch->shard = shard_;
+    for (PartRef& part : parts_) {
+      if (part != nullptr) batch->runs.push_back({std::move(part)});
+    }
+    buffer_.consolidate();
+    if (!buffer_.empty()) {
+      batch->inlined = std::make_shared<const Updates>(std::exchange(buffer_, Updates()));
+    }
+    return batch;
+  }
+
   void start_upload() {
     const std::size_t index = parts_.size();
     parts_.emplace_back();
     ++uploading_;
-    upload_part(io_, machine_->new_key("p"), std::exchange(buffer_, Updates()))
-        .on_ready(io_->queue(), [self = shared_from_this(), index](Result<PartRef> part) {
-          --self->uploading_;
-          if (part) {
-            self->parts_[index] = std::move(part).value();
-          } else if (!self->failure_) {
-            self->failure_ = part.error();
-          }
-          if (self->uploading_ <= self->waiter_limit_) self->wake();
+    on(shared_from_this(),
+       upload_part(io_, machine_->new_key("p"), std::exchange(buffer_, Updates())))
+        .finally([index](const auto& self, Result<PartRef> part) {
+          self->uploaded(index, std::move(part));
         });
   }
 
-  static Future<Unit> wait_for_uploads(std::shared_ptr<BuilderState> self, std::size_t limit) {
-    while (self->uploading_ > limit) {
-      self->waiter_limit_ = limit;
-      base::Promise<Unit> promise;
-      Future<Unit> waiting = promise.future();
-      self->waiter_.with([&](auto& waiter) { waiter.emplace(std::move(promise)); });
-      Result<Unit> waited = co_await std::move(waiting);
-      FRESHET_CO_CHECK(waited);
+  void uploaded(std::size_t index, Result<PartRef> part) {
+    --uploading_;
+    if (part) {
+      parts_[index] = std::move(part).value();
+    } else if (!failure_) {
+      failure_ = std::move(part).error();
     }
-    if (self->failure_) co_return Unexpected(*self->failure_);
-    co_return Unit{};
+    if (uploading_ <= waiter_limit_) wake();
+  }
+
+  static Future<Unit> wait_for_uploads(std::shared_ptr<BuilderState> self, std::size_t limit) {
+    if (self->uploading_ <= limit) {
+      return self->failure_ ? Future<Unit>::ready(Unexpected(*self->failure_)) : done();
+    }
+    self->waiter_limit_ = limit;
+    base::Promise<Unit> promise;
+    Future<Unit> woken = promise.future();
+    self->waiter_.with([&](auto& waiter) { waiter.emplace(std::move(promise)); });
+    return on(self, std::move(woken)).and_then([limit](const auto& state) {
+      return wait_for_uploads(state, limit);
+    });
   }
 
   std::shared_ptr<Machine> machine_;

@@ -8,7 +8,7 @@
 #include <freshet/base/assert.h>
 #include <freshet/base/guarded.h>
 
-#include "async.h"
+#include "flow.h"
 #include "group.h"
 #include "machine.h"
 #include "session.h"
@@ -47,69 +47,75 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
       : environment(e), options(o), session(std::make_shared<Session>(e, o)), strand(e.scheduler) {}
   base::TaskQueue& queue() { return strand; }
 
-  static Future<std::shared_ptr<Group>> open(std::shared_ptr<State> self, std::string name) {
-    if (!is_name(name))
-      co_return fail(ErrorCode::kInvalid, "bad name of a group: \"" + name + "\"");
+  static Future<std::shared_ptr<Group>> open(const std::shared_ptr<State>& self,
+                                             const std::string& name) {
+    if (!is_name(name)) {
+      return Future<std::shared_ptr<Group>>::ready(
+          fail(ErrorCode::kInvalid, "bad name of a group: \"" + name + "\""));
+    }
     base::Promise<std::shared_ptr<Group>> promise;
     Future<std::shared_ptr<Group>> opened = promise.future();
-    const std::shared_ptr<Machine> fresh = self->book.with([&](Book& book) {
-      std::shared_ptr<Machine> made;
-      if (book.closed) return made;  // the promise is dropped: kCancelled
-      const auto [it, first] = book.groups.try_emplace(name);
-      if (it->second.group != nullptr) {
-        promise.resolve(it->second.group);
-        return made;
-      }
-      it->second.waiting.push_back(std::move(promise));
-      if (first) {
-        made = std::make_shared<Machine>(self->environment, self->options, self->session, name);
-        it->second.machine = made;
-      }
-      return made;
-    });
+    const std::shared_ptr<Machine> fresh = self->register_open(name, promise);
     if (promise.pending()) promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
     if (fresh != nullptr) {
-      Future<Unit> loading = load(self, fresh);
-      std::move(loading).on_ready(self->strand, [self, name](Result<Unit> loaded) {
-        self->finish_open(name, std::move(loaded));
+      on(self, load(self, fresh)).finally([name](const auto& state, Result<Unit> loaded) {
+        state->finish_open(name, std::move(loaded));
       });
     }
-    Result<std::shared_ptr<Group>> group = co_await std::move(opened);
-    co_return std::move(group);
+    return opened;
+  }
+
+  // Answers, takes the promise, or leaves it when the client is closed. The machine comes back if
+  // it is to be loaded.
+  std::shared_ptr<Machine> register_open(const std::string& name,
+                                         base::Promise<std::shared_ptr<Group>>& promise) {
+    return book.with([&](Book& b) -> std::shared_ptr<Machine> {
+      if (b.closed) return nullptr;
+      const auto [it, first] = b.groups.try_emplace(name);
+      Opening& opening = it->second;
+      if (opening.group != nullptr) {
+        promise.resolve(opening.group);
+        return nullptr;
+      }
+      opening.waiting.push_back(std::move(promise));
+      if (!first) return nullptr;
+      opening.machine = std::make_shared<Machine>(environment, options, session, name);
+      return opening.machine;
+    });
   }
 
   static Future<Unit> load(std::shared_ptr<State> self, std::shared_ptr<Machine> machine) {
-    if (self->options.exclusive && !self->swept) {
-      Future<Unit> sweeping = Session::sweep(self->session);
-      Result<Unit> swept = co_await std::move(sweeping);
-      FRESHET_CO_CHECK(swept);
-      Future<Unit> removing = remove_orphans(self);
-      Result<Unit> removed = co_await std::move(removing);
-      FRESHET_CO_CHECK(removed);
-      self->swept = true;
-    }
-    Future<Unit> loading = Machine::load(std::move(machine));
-    Result<Unit> loaded = co_await std::move(loading);
-    co_return std::move(loaded);
+    return on(self).and_then(sweep_once).and_then([machine = std::move(machine)](const auto&) {
+      return Machine::load(machine);
+    });
+  }
+
+  static Future<Unit> sweep_once(std::shared_ptr<State> self) {
+    if (!self->options.exclusive || self->swept) return done();
+    return on(self, Session::sweep(self->session))
+        .and_then(remove_orphans)
+        .and_then([](const auto& state) { state->swept = true; });
   }
 
   // Objects of groups that are no more: their removal was interrupted.
   static Future<Unit> remove_orphans(std::shared_ptr<State> self) {
-    Future<std::vector<std::string>> asking = self->environment.consensus.list_keys(kGroupPrefix);
-    Result<std::vector<std::string>> keys = co_await std::move(asking);
-    FRESHET_CO_CHECK(keys);
-    Future<std::vector<BlobInfo>> listing = self->environment.blob.list("");
-    Result<std::vector<BlobInfo>> objects = co_await std::move(listing);
-    FRESHET_CO_CHECK(objects);
-    const std::set<std::string> known(keys->begin(), keys->end());
-    for (const BlobInfo& object : *objects) {
+    return on(self, self->environment.consensus.list_keys(kGroupPrefix))
+        .and_then([](const auto& state, const std::vector<std::string>& keys) {
+          return remove_objects_outside(state, {keys.begin(), keys.end()});
+        });
+  }
+
+  static Future<Unit> remove_objects_outside(std::shared_ptr<State> self,
+                                             std::set<std::string> groups) {
+    const auto remove = [groups = std::move(groups)](const auto& state, const BlobInfo& object) {
       const std::string group = object.key.substr(0, object.key.find('/'));
-      if (known.contains(kGroupPrefix + group)) continue;
-      Future<Unit> removing = self->environment.blob.remove(object.key);
-      Result<Unit> removed = co_await std::move(removing);
-      FRESHET_CO_CHECK(removed);
-    }
-    co_return Unit{};
+      return groups.contains(kGroupPrefix + group) ? done()
+                                                   : state->environment.blob.remove(object.key);
+    };
+    return on(self, self->environment.blob.list(""))
+        .and_then([remove](const auto& state, std::vector<BlobInfo> objects) {
+          return in_order(state, std::move(objects), remove);
+        });
   }
 
   void finish_open(const std::string& name, Result<Unit> loaded) {
@@ -132,34 +138,32 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
     }
   }
 
-  static Future<Unit> settle(std::shared_ptr<State> self) {
+  static Future<Unit> settle(const std::shared_ptr<State>& self) {
     std::vector<std::shared_ptr<Machine>> machines;
-    self->book.with([&](Book& book) {
-      for (const auto& [name, opening] : book.groups) machines.push_back(opening.machine);
+    self->book.with([&](Book& b) {
+      for (const auto& [name, opening] : b.groups) machines.push_back(opening.machine);
     });
-    for (const auto& machine : machines) {
-      Future<Unit> settling = Machine::settle(machine);
-      Result<Unit> settled = co_await std::move(settling);
-      FRESHET_CO_CHECK(settled);
-    }
-    co_return Unit{};
+    return in_order(self, std::move(machines),
+                    [](const auto&, const auto& machine) { return Machine::settle(machine); });
   }
 
-  static Future<Unit> erase(std::shared_ptr<State> self, std::string name) {
-    Future<std::shared_ptr<Group>> opening = open(self, name);
-    Result<std::shared_ptr<Group>> opened = co_await std::move(opening);
-    FRESHET_CO_CHECK(opened);
-    const std::shared_ptr<Machine> machine = self->book.with([&](Book& book) {
-      const auto it = book.groups.find(name);
-      if (it == book.groups.end()) return std::shared_ptr<Machine>();
-      auto found = it->second.machine;
-      book.groups.erase(it);
-      return found;
+  static Future<Unit> erase(const std::shared_ptr<State>& self, const std::string& name) {
+    return on(self, open(self, name))
+        .and_then([name](const auto& state, const std::shared_ptr<Group>&) -> Future<Unit> {
+          const std::shared_ptr<Machine> machine = state->forget(name);
+          return machine == nullptr ? done() : Machine::erase(machine);
+        });
+  }
+
+  /// Null if it was not open.
+  std::shared_ptr<Machine> forget(const std::string& name) {
+    return book.with([&](Book& b) -> std::shared_ptr<Machine> {
+      const auto it = b.groups.find(name);
+      if (it == b.groups.end()) return nullptr;
+      const auto machine = it->second.machine;
+      b.groups.erase(it);
+      return machine;
     });
-    if (machine == nullptr) co_return Unit{};
-    Future<Unit> erasing = Machine::erase(machine);
-    Result<Unit> erased = co_await std::move(erasing);
-    co_return std::move(erased);
   }
 
   // Works without the scheduler: a killed process runs nothing any more, and what waits holds us.
@@ -189,13 +193,11 @@ PersistClient::PersistClient(Environment environment, ClientOptions options)
 PersistClient::~PersistClient() { state_->close(); }
 
 Future<std::shared_ptr<Group>> PersistClient::open(std::string name) {
-  return State::open(state_, std::move(name));
+  return State::open(state_, name);
 }
 
 Future<Unit> PersistClient::settle() { return State::settle(state_); }
 
-Future<Unit> PersistClient::erase(std::string name) {
-  return State::erase(state_, std::move(name));
-}
+Future<Unit> PersistClient::erase(std::string name) { return State::erase(state_, name); }
 
 }  // namespace freshet::persist

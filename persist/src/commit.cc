@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one loop that changes a group: requests and upkeep become steps, steps a version, versions
-// are compared and set.
+// What callers ask for: requests wait in order and become, with what upkeep has ready, the steps of
+// one version.
 #include <algorithm>
 
 #include <freshet/base/assert.h>
@@ -109,74 +109,123 @@ class RequestSteps {
 
 }  // namespace
 
-// Puts the updates of an append where a batch finds them: small ones stay, large ones are uploaded.
-Future<Unit> Machine::prepare(std::shared_ptr<Machine> self, Append& append) {
-  Updates updates = std::exchange(append.updates, {});
-  if (updates.empty()) co_return Unit{};
-  auto batch = std::make_shared<UploadedBatch>();
-  batch->group = self->name_;
-  batch->shard = append.shard;
-  if (updates.byte_size() <= self->options_.inline_bytes) {
-    updates.consolidate();
-    if (updates.empty()) co_return Unit{};
-    batch->inlined = std::make_shared<const Updates>(std::move(updates));
-  } else {
-    Future<PartRef> uploading = upload_part(self->new_io(), self->new_key("p"), std::move(updates));
-    Result<PartRef> part = co_await std::move(uploading);
-    FRESHET_CO_CHECK(part);
-    if (*part == nullptr) co_return Unit{};
-    batch->runs.push_back({*part});
-  }
-  append.batches.push_back(std::move(batch));
-  co_return Unit{};
-}
+/// One commit of a caller. The request takes its place in the queue at once; what is to be
+/// uploaded is, meanwhile.
+class Machine::Commitment final : public Flow<Commitment, CommitOutcome> {
+ public:
+  Commitment(std::shared_ptr<Machine> machine, Commit commit)
+      : machine_(std::move(machine)),
+        work_(std::make_shared<Work>(Work{.commit = std::move(commit)})),
+        answer_(request_.promise.future()) {}
+  base::TaskQueue& queue() { return machine_->queue(); }
 
-// The request takes its place in the queue at once; what is to be uploaded is, meanwhile.
-Future<CommitOutcome> Machine::commit(std::shared_ptr<Machine> self, Commit commit) {
+  void begin() {
+    Result<void> sound = machine_->check(work_->commit);
+    if (!sound) return finish(Unexpected(std::move(sound).error()));
+    request_.work = work_;
+    if (!machine_->enqueue(std::move(request_))) return finish(closed());
+    upload_next();
+  }
+
+ private:
+  void upload_next() {
+    std::vector<Append>& appends = work_->commit.append;
+    for (; next_ < appends.size(); ++next_) {
+      Append& append = appends[next_];
+      if (append.updates.byte_size() <= machine_->options_.inline_bytes) {
+        keep(append);
+        continue;
+      }
+      return await(upload_part(machine_->new_io(), machine_->new_key("p"),
+                               std::exchange(append.updates, {})),
+                   &Commitment::uploaded);
+    }
+    ready();
+  }
+
+  /// Small updates travel in the state.
+  void keep(Append& append) {
+    Updates updates = std::exchange(append.updates, {});
+    if (updates.empty()) return;
+    updates.consolidate();
+    if (updates.empty()) return;
+    const auto batch = new_batch(append);
+    batch->inlined = std::make_shared<const Updates>(std::move(updates));
+    append.batches.push_back(batch);
+  }
+
+  void uploaded(Result<PartRef> part) {
+    if (!part) {
+      work_->failure = std::move(part).error();
+      return ready();
+    }
+    Append& append = work_->commit.append[next_++];
+    if (*part != nullptr) {
+      const auto batch = new_batch(append);
+      batch->runs.push_back({std::move(part).value()});
+      append.batches.push_back(batch);
+    }
+    upload_next();
+  }
+
+  [[nodiscard]] std::shared_ptr<UploadedBatch> new_batch(const Append& append) const {
+    auto batch = std::make_shared<UploadedBatch>();
+    batch->group = machine_->name_;
+    batch->shard = append.shard;
+    return batch;
+  }
+
+  void ready() {
+    work_->ready = true;
+    machine_->start_pump();
+    finish_with(std::move(answer_));
+  }
+
+  std::shared_ptr<Machine> machine_;
+  std::shared_ptr<Work> work_;
+  Request request_;
+  Future<CommitOutcome> answer_;
+  std::size_t next_ = 0;
+};
+
+Result<void> Machine::check(const Commit& commit) const {
   for (const Append& append : commit.append) {
     for (const BatchRef& batch : append.batches) {
-      if (batch->group != self->name_ || batch->shard != append.shard) {
-        co_return fail(ErrorCode::kInvalid, "a batch was built for another shard");
+      if (batch->group != name_ || batch->shard != append.shard) {
+        return fail(ErrorCode::kInvalid, "a batch was built for another shard");
       }
     }
     if (append.upper < append.lower) {
-      co_return fail(ErrorCode::kInvalid, "an append moves the upper back");
+      return fail(ErrorCode::kInvalid, "an append moves the upper back");
     }
   }
-  const auto work = std::make_shared<Work>(Work{.commit = std::move(commit)});
-  Request request{.work = work};
-  Future<CommitOutcome> answer = request.promise.future();
-  if (!self->enqueue(std::move(request))) co_return closed();
-  for (Append& append : work->commit.append) {
-    if (append.updates.empty() || work->failure) continue;
-    Future<Unit> preparing = prepare(self, append);
-    Result<Unit> prepared = co_await std::move(preparing);
-    if (!prepared) work->failure = prepared.error();
-  }
-  work->ready = true;
-  self->start_pump();
-  Result<CommitOutcome> outcome = co_await std::move(answer);
-  co_return std::move(outcome);
+  return {};
+}
+
+Future<CommitOutcome> Machine::commit(std::shared_ptr<Machine> self, Commit commit) {
+  return Commitment::start(std::move(self), std::move(commit));
 }
 
 Future<Epoch> Machine::acquire(std::shared_ptr<Machine> self) {
-  Request request{.work = std::make_shared<Work>(Work{.ready = true}), .acquire = true};
-  Future<CommitOutcome> answer = request.promise.future();
-  if (!self->enqueue(std::move(request))) co_return closed();
-  self->start_pump();
-  Result<CommitOutcome> outcome = co_await std::move(answer);
-  FRESHET_CO_CHECK(outcome);
-  co_return outcome->epoch;
+  return on(self)
+      .and_then([](const auto& machine) {
+        Request request{.work = std::make_shared<Work>(Work{.ready = true}), .acquire = true};
+        Future<CommitOutcome> answer = request.promise.future();
+        if (!machine->enqueue(std::move(request))) return Future<CommitOutcome>::ready(closed());
+        machine->start_pump();
+        return answer;
+      })
+      .and_then([](const auto&, const CommitOutcome& outcome) { return outcome.epoch; });
 }
 
 Future<Unit> Machine::join(std::shared_ptr<Machine> self, Epoch epoch) {
-  Future<Unit> refreshing = refresh(self);
-  Result<Unit> refreshed = co_await std::move(refreshing);
-  FRESHET_CO_CHECK(refreshed);
-  if (self->state().epoch != epoch)
-    co_return fail(ErrorCode::kConflict, "a newer writer took over");
-  self->epoch_ = epoch;
-  co_return Unit{};
+  return on(self, refresh(self)).and_then([epoch](const auto& machine) -> Result<void> {
+    if (machine->state().epoch != epoch) {
+      return fail(ErrorCode::kConflict, "a newer writer took over");
+    }
+    machine->epoch_ = epoch;
+    return {};
+  });
 }
 
 bool Machine::enqueue(Request request) {
@@ -193,12 +242,6 @@ bool Machine::has_requests() const {
 
 bool Machine::is_closed() const {
   return inbox_.with([](const Inbox& inbox) { return inbox.closed; });
-}
-
-void Machine::start_pump() {
-  if (pumping_) return;
-  pumping_ = true;
-  std::move(pump(shared_from_this())).on_ready(strand_, [](Result<Unit>) {});
 }
 
 // Takes as many requests as the state allows, in order, and what upkeep there is.
@@ -288,6 +331,13 @@ void Machine::give_back_upkeep(Pending upkeep) {
   if (upkeep.rollup && !pending_.rollup) pending_.rollup = std::move(upkeep.rollup);
 }
 
+// Nothing of it happened, or nobody can tell.
+void Machine::refuse(Attempt& attempt, const Error& error) {
+  for (Request& request : attempt.accepted) request.promise.resolve(Unexpected(error));
+  give_back_upkeep(std::exchange(attempt.upkeep, {}));
+  if (!pending_.empty()) arm_upkeep();
+}
+
 void Machine::put_back(std::vector<Request>& requests) {
   const bool refuse = inbox_.with([&](Inbox& inbox) {
     if (inbox.closed) return true;
@@ -304,128 +354,6 @@ void Machine::put_back(std::vector<Request>& requests) {
 void Machine::give_back(Attempt& attempt) {
   put_back(attempt.accepted);
   give_back_upkeep(std::exchange(attempt.upkeep, {}));
-}
-
-// After it, the requests that are waiting now have been seen by a state newer than themselves.
-Future<Unit> Machine::look_again(std::shared_ptr<Machine> self) {
-  const std::size_t waiting = self->inbox_.with([](Inbox& inbox) { return inbox.requests.size(); });
-  Future<Unit> refreshing = refresh(self);
-  const Result<Unit> refreshed = co_await std::move(refreshing);
-  std::vector<Request> refused;
-  self->inbox_.with([&](Inbox& inbox) {
-    // Only a closing client takes requests away meanwhile.
-    const auto end = inbox.requests.begin() +
-                     static_cast<std::ptrdiff_t>(std::min(waiting, inbox.requests.size()));
-    std::for_each(inbox.requests.begin(), end,
-                  [&](Request& r) { r.verified = refreshed.has_value(); });
-    if (refreshed) return;
-    std::move(inbox.requests.begin(), end, std::back_inserter(refused));
-    inbox.requests.erase(inbox.requests.begin(), end);
-  });
-  for (Request& request : refused) request.promise.resolve(Unexpected(refreshed.error()));
-  co_return Unit{};
-}
-
-Future<Unit> Machine::pump(std::shared_ptr<Machine> self) {
-  while (self->has_requests() || (self->upkeep_due_ && !self->pending_.empty())) {
-    if (self->is_closed()) break;
-    const auto attempt = self->build_attempt();
-    self->put_back(attempt->waiting);
-    if (attempt->stale) {
-      self->give_back(*attempt);
-      Future<Unit> looking = look_again(self);
-      const Result<Unit> looked = co_await std::move(looking);
-      FRESHET_ASSERT(looked.has_value());
-      continue;
-    }
-    if (attempt->steps.empty()) {
-      for (Request& request : attempt->accepted) request.promise.resolve(request.outcome);
-      break;  // what is left is not ready, and starts the pump when it is
-    }
-    StateVersion version{.seqno = self->state().seqno + 1,
-                         .mark = self->random_.with([](base::Random& r) { return r.next(); }),
-                         .rollup = attempt->upkeep.rollup.value_or(self->state().rollup),
-                         .steps = std::move(attempt->steps)};
-    base::Bytes data = encode_version(version);
-    const std::size_t size = data.size();
-    Future<Written> writing = write(self, {version.seqno, std::move(data)}, version.mark);
-    const Result<Written> written = co_await std::move(writing);
-    if (written && *written == Written::kApplied) {
-      self->accept(*attempt, version, size);
-    } else if (written) {
-      for (Request& request : attempt->accepted) request.verified = true;
-      self->give_back(*attempt);
-    } else {
-      for (Request& request : attempt->accepted)
-        request.promise.resolve(Unexpected(written.error()));
-      self->give_back_upkeep(std::exchange(attempt->upkeep, {}));
-      if (!self->pending_.empty()) self->arm_upkeep();
-    }
-  }
-  self->pumping_ = false;
-  self->check_settled();
-  co_return Unit{};
-}
-
-// Ends only when it is known whether this very version is part of the chain. A failure that says
-// "nothing happened" ends it too, unless an earlier attempt left that open.
-Future<Machine::Written> Machine::write(std::shared_ptr<Machine> self, Version version,
-                                        std::uint64_t mark) {
-  Backoff backoff(self->environment_.scheduler);
-  bool maybe_applied = false;
-  while (true) {
-    Future<CasOutcome> setting = self->environment_.consensus.compare_and_set(self->key_, version);
-    const Result<CasOutcome> outcome = co_await std::move(setting);
-    if (outcome && *outcome == CasOutcome::kApplied) co_return Written::kApplied;
-    std::optional<Error> error;
-    if (outcome) {
-      Future<Unit> refreshing = refresh(self);
-      const Result<Unit> refreshed = co_await std::move(refreshing);
-      if (refreshed) {
-        const auto& marks = self->state().marks;
-        if (std::ranges::find(marks, mark) != marks.end()) co_return Written::kApplied;
-        co_return Written::kMismatch;
-      }
-      error = refreshed.error();
-    } else {
-      error = outcome.error();
-      maybe_applied = maybe_applied || error->code == ErrorCode::kIndeterminate;
-    }
-    const bool closed = self->is_closed();
-    const bool retry = may_help_to_retry(*error) &&
-                       (maybe_applied || backoff.attempts() < kAttemptsMax) && !closed;
-    if (!retry) {
-      if (maybe_applied) error->code = ErrorCode::kIndeterminate;
-      co_return Unexpected(std::move(*error));
-    }
-    Future<Unit> pause = backoff.wait();
-    const Result<Unit> waited = co_await std::move(pause);
-    if (!waited) {
-      co_return fail(maybe_applied ? ErrorCode::kIndeterminate : ErrorCode::kCancelled,
-                     "persist was closed during a commit");
-    }
-  }
-}
-
-// The version is durable. The state may know it already: a refresh, or a retry, can be faster.
-void Machine::accept(Attempt& attempt, const StateVersion& version, std::size_t bytes) {
-  for (const Request& request : attempt.accepted) {
-    if (request.acquire) epoch_ = request.outcome.epoch;
-  }
-  for (const step::Replace& replace : attempt.upkeep.replaces) {
-    merging_.erase(replace.shard);
-    to_merge_.insert(replace.shard);
-  }
-  for (const std::string& key : attempt.upkeep.forgotten) collected_.erase(key);
-  if (state().seqno + 1 == version.seqno) {
-    const std::vector<ShardId> shards = view_.with(
-        [&](View& view) { return std::move(attempt.draft).move_into(view.state, version.mark); });
-    changed(shards, bytes);
-  } else {
-    FRESHET_ASSERT(state().seqno >= version.seqno, state().seqno, version.seqno);
-  }
-  if (attempt.upkeep.rollup) truncate(attempt.upkeep.rollup->seqno + 1);
-  for (Request& request : attempt.accepted) request.promise.resolve(request.outcome);
 }
 
 }  // namespace freshet::persist

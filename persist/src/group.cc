@@ -47,20 +47,20 @@ void Hold::downgrade(Time to) { implementation_->downgrade(to); }
 namespace {
 
 Future<Hold> take_hold(std::shared_ptr<Machine> machine, ShardId shard, Time at) {
-  Future<Unit> holding = Machine::hold(machine, shard, at);
-  Result<Unit> held = co_await std::move(holding);
-  FRESHET_CO_CHECK(held);
-  co_return Hold(std::make_unique<Hold::Implementation>(machine, shard, at));
+  return on(machine, Machine::hold(machine, shard, at)).and_then([shard, at](const auto& self) {
+    return Hold(std::make_unique<Hold::Implementation>(self, shard, at));
+  });
 }
 
 Future<std::unique_ptr<Reader>> open_reader(std::shared_ptr<Machine> machine, ReadOptions options) {
   if (options.until <= options.as_of || options.as_of == kClosed) {
-    co_return fail(ErrorCode::kInvalid, "a read ends before it begins");
+    return Future<std::unique_ptr<Reader>>::ready(
+        fail(ErrorCode::kInvalid, "a read ends before it begins"));
   }
-  Future<Hold> holding = take_hold(machine, options.shard, options.as_of);
-  Result<Hold> hold = co_await std::move(holding);
-  FRESHET_CO_CHECK(hold);
-  co_return make_reader(machine, std::move(options), std::move(hold).value());
+  return on(machine, take_hold(machine, options.shard, options.as_of))
+      .and_then([options = std::move(options)](const auto& self, Hold hold) mutable {
+        return make_reader(self, std::move(options), std::move(hold));
+      });
 }
 
 class GroupHandle final : public Group {

@@ -84,14 +84,12 @@ Future<Encoded> encode_aside(Io& io, std::string key, Updates updates) {
 }  // namespace
 
 Future<PartRef> upload_part(IoRef io, std::string key, Updates updates) {
-  Future<Encoded> encoding = encode_aside(*io, std::move(key), std::move(updates));
-  Result<Encoded> encoded = co_await std::move(encoding);
-  FRESHET_CO_CHECK(encoded);
-  if (encoded->part == nullptr) co_return PartRef();
-  Future<Unit> upload = set_patiently(io, encoded->part->key, std::move(encoded->bytes));
-  Result<Unit> uploaded = co_await std::move(upload);
-  FRESHET_CO_CHECK(uploaded);
-  co_return PartRef(std::move(encoded->part));
+  return on(io, encode_aside(*io, std::move(key), std::move(updates)))
+      .and_then([](const IoRef& self, Encoded encoded) -> Future<PartRef> {
+        if (encoded.part == nullptr) return Future<PartRef>::ready(PartRef());
+        return on(self, set_patiently(self, encoded.part->key, std::move(encoded.bytes)))
+            .and_then([part = PartRef(std::move(encoded.part))](const IoRef&) { return part; });
+      });
 }
 
 }  // namespace freshet::persist

@@ -11,7 +11,7 @@
 #include <freshet/persist/client.h>
 #include <freshet/persist/reader.h>
 
-#include "async.h"
+#include "flow.h"
 #include "state.h"
 
 namespace freshet::persist {
@@ -54,20 +54,43 @@ class Io {
 using IoRef = std::shared_ptr<Io>;
 
 /// Asks again while it may help, kAttemptsMax times. For what is idempotent.
-template <typename T, typename X>
-base::Future<T> patiently([[maybe_unused]] std::shared_ptr<X> self, base::Scheduler& scheduler,
-                          std::function<base::Future<T>()> ask) {
-  Backoff backoff(scheduler);
-  while (true) {
-    base::Future<T> answer = ask();
-    Result<T> result = co_await std::move(answer);
-    if (result || !may_help_to_retry(result.error()) || backoff.attempts() >= kAttemptsMax) {
-      co_return std::move(result);
+template <typename T>
+class Patience final : public Flow<Patience<T>, T> {
+ public:
+  template <HasQueue X>
+  Patience(std::shared_ptr<X> owner, base::Scheduler& scheduler,
+           std::function<base::Future<T>()> ask)
+      : queue_(owner->queue()),
+        owner_(std::move(owner)),
+        ask_(std::move(ask)),
+        backoff_(scheduler) {}
+  base::TaskQueue& queue() { return queue_; }
+  void begin() { this->await(ask_(), &Patience::answered); }
+
+ private:
+  void answered(Result<T> result) {
+    if (result || !may_help_to_retry(result.error()) || backoff_.attempts() >= kAttemptsMax) {
+      return this->finish(std::move(result));
     }
-    base::Future<base::Unit> pause = backoff.wait();
-    const Result<base::Unit> waited = co_await std::move(pause);
-    if (!waited) co_return std::move(result);
+    latest_ = result.error();
+    this->await(backoff_.wait(), &Patience::waited);
   }
+  void waited(Result<base::Unit> waited) {
+    if (!waited) return this->finish(Unexpected(std::move(latest_)));
+    begin();
+  }
+
+  base::TaskQueue& queue_;
+  std::shared_ptr<void> owner_;
+  std::function<base::Future<T>()> ask_;
+  Backoff backoff_;
+  Error latest_{};
+};
+
+template <typename T, HasQueue X>
+base::Future<T> patiently(std::shared_ptr<X> owner, base::Scheduler& scheduler,
+                          std::function<base::Future<T>()> ask) {
+  return Patience<T>::start(std::move(owner), scheduler, std::move(ask));
 }
 
 // Every operation of Blob is idempotent here, so both kinds of failure are retried, kAttemptsMax
@@ -113,10 +136,19 @@ class RunReader {
     BlockInfo block;
     std::size_t position = 0;  ///< In `buffer_`.
   };
-  static base::Future<base::Unit> open_part(IoRef io, std::shared_ptr<RunReader> self);
-  static base::Future<base::Unit> fetch(IoRef io, std::shared_ptr<RunReader> self);
+  class NextBlock;
+  /// What is to be read of an object.
+  struct Range {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+  };
+  bool next_wanted_part();
+  [[nodiscard]] Range index_range() const;
+  Result<void> take_index(const PartCodec& codec, base::Bytes bytes);
+  Range next_blocks();
+  std::shared_ptr<const Updates> take_inlined();
   [[nodiscard]] bool wanted(const BlockInfo& block) const;
-  Result<std::shared_ptr<const Updates>> decode_next(Io& io);
+  Result<std::shared_ptr<const Updates>> decode_next(const PartCodec& codec);
   Unexpected named(Error error) const;
 
   ShardId shard_{};
@@ -155,7 +187,9 @@ class Merger {
     std::uint64_t prefix = 0;
     void load_prefix();
   };
+  class NextChunk;
   [[nodiscard]] bool after(std::size_t a, std::size_t b) const;
+  void load(std::size_t index, std::shared_ptr<const Updates> block);
   bool merge_until_dry(Updates& out, std::size_t bytes);
   bool drain_single(Updates& out, std::size_t bytes);
 

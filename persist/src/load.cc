@@ -33,43 +33,49 @@ std::string Machine::new_key(const char* kind) {
 
 Future<Unit> Machine::load(std::shared_ptr<Machine> self) {
   const std::weak_ptr<Machine> weak = self;
-  Future<Unit> joining = Session::join(
-      self->session_, self->name_,
-      [weak] {
-        const auto machine = weak.lock();
-        return machine == nullptr ? GroupHolds{.seqno = UINT64_MAX} : machine->current_holds();
-      },
-      [weak] {
-        if (const auto machine = weak.lock()) machine->close();
-      });
-  Result<Unit> joined = co_await std::move(joining);
-  FRESHET_CO_CHECK(joined);
-  Future<Unit> refreshing = refresh(self);
-  Result<Unit> refreshed = co_await std::move(refreshing);
-  FRESHET_CO_CHECK(refreshed);
-  if (!self->session_->exclusive()) co_return Unit{};
-  Future<Unit> removing = remove_leftovers(self);
-  Result<Unit> removed = co_await std::move(removing);
-  co_return std::move(removed);
+  const auto current = [weak] {
+    const auto machine = weak.lock();
+    return machine == nullptr ? GroupHolds{.seqno = UINT64_MAX} : machine->current_holds();
+  };
+  const auto on_lost = [weak] {
+    if (const auto machine = weak.lock()) machine->close();
+  };
+  return on(self, Session::join(self->session_, self->name_, current, on_lost))
+      .and_then(refresh)
+      .and_then(remove_leftovers);
 }
 
 // What earlier processes uploaded without linking it. They are gone, so nobody will.
 Future<Unit> Machine::remove_leftovers(std::shared_ptr<Machine> self) {
-  const IoRef io = self->new_io();
-  Future<std::vector<BlobInfo>> listing = patiently<std::vector<BlobInfo>>(
-      self, self->environment_.scheduler,
-      [&blob = self->environment_.blob, prefix = self->name_ + "/"] { return blob.list(prefix); });
-  Result<std::vector<BlobInfo>> objects = co_await std::move(listing);
-  FRESHET_CO_CHECK(objects);
-  const std::set<std::string> named = named_objects(self->state());
-  const std::string own = self->name_ + "/" + self->session_->id() + "/";
-  for (const BlobInfo& object : *objects) {
-    if (named.contains(object.key) || object.key.starts_with(own)) continue;
-    Future<Unit> removing = remove_patiently(io, object.key);
-    Result<Unit> removed = co_await std::move(removing);
-    FRESHET_CO_CHECK(removed);
-  }
-  co_return Unit{};
+  if (!self->session_->exclusive()) return done();
+  return on(self, list_objects(self))
+      .and_then([](const auto& machine, std::vector<std::string> keys) {
+        const std::set<std::string> named = named_objects(machine->state());
+        const std::string own = machine->name_ + "/" + machine->session_->id() + "/";
+        std::erase_if(keys, [&](const std::string& key) {
+          return named.contains(key) || key.starts_with(own);
+        });
+        return remove_objects(machine, std::move(keys));
+      });
+}
+
+Future<std::vector<std::string>> Machine::list_objects(std::shared_ptr<Machine> self) {
+  const auto list = [&blob = self->environment_.blob, prefix = self->name_ + "/"] {
+    return blob.list(prefix);
+  };
+  return on(self, patiently<std::vector<BlobInfo>>(self, self->environment_.scheduler, list))
+      .and_then([](const auto&, std::vector<BlobInfo> objects) {
+        std::vector<std::string> keys;
+        for (BlobInfo& object : objects) keys.push_back(std::move(object.key));
+        return keys;
+      });
+}
+
+Future<Unit> Machine::remove_objects(std::shared_ptr<Machine> self, std::vector<std::string> keys) {
+  return in_order(self, std::move(keys),
+                  [io = self->new_io()](const auto&, const std::string& key) {
+                    return remove_patiently(io, key);
+                  });
 }
 
 Result<void> Machine::apply_version(const Version& version) {
@@ -96,70 +102,93 @@ Result<void> Machine::apply_version(const Version& version) {
 }
 
 // Several refreshes may run at once: each applies only what comes next.
-Future<Unit> Machine::refresh(std::shared_ptr<Machine> self) {
-  for (int reloads = 0; reloads < kReloadsMax;) {
-    const std::uint64_t from = self->state().seqno + 1;
-    Future<std::vector<Version>> scanning = patiently<std::vector<Version>>(
-        self, self->environment_.scheduler,
-        [&consensus = self->environment_.consensus, key = self->key_, from] {
-          return consensus.scan(key, from, kScanVersions);
-        });
-    Result<std::vector<Version>> versions = co_await std::move(scanning);
-    FRESHET_CO_CHECK(versions);
-    if (versions->empty()) co_return Unit{};
-    bool gap = false;
-    for (const Version& version : *versions) {
-      const std::uint64_t have = self->state().seqno;
-      if (version.seqno <= have) continue;
-      gap = version.seqno != have + 1;
-      if (gap) break;
-      Result<void> applied = self->apply_version(version);
-      FRESHET_CO_CHECK(applied);
-    }
-    if (!gap && versions->size() < kScanVersions) co_return Unit{};
-    if (!gap) continue;
-    ++reloads;
-    Future<Unit> reloading = reload(self);
-    Result<Unit> reloaded = co_await std::move(reloading);
-    FRESHET_CO_CHECK(reloaded);
+class Machine::Refresh final : public Flow<Refresh, Unit> {
+ public:
+  explicit Refresh(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
+  base::TaskQueue& queue() { return machine_->queue(); }
+
+  void begin() {
+    const auto scan = [&consensus = machine_->environment_.consensus, key = machine_->key_,
+                       from = machine_->state().seqno + 1] {
+      return consensus.scan(key, from, kScanVersions);
+    };
+    await(patiently<std::vector<Version>>(machine_, machine_->environment_.scheduler, scan),
+          &Refresh::scanned);
   }
-  co_return fail(ErrorCode::kUnavailable,
-                 "the state of group \"" + self->name_ + "\" changes faster than it can be read");
+
+ private:
+  void scanned(std::vector<Version> versions) {
+    for (const Version& version : versions) {
+      const std::uint64_t have = machine_->state().seqno;
+      if (version.seqno <= have) continue;
+      if (version.seqno != have + 1) return jump();
+      Result<void> applied = machine_->apply_version(version);
+      if (!applied) return finish(Unexpected(std::move(applied).error()));
+    }
+    if (versions.size() < kScanVersions) return finish(Unit{});
+    begin();
+  }
+
+  // Versions are missing: a rollup took their place.
+  void jump() {
+    if (++jumps_ > kReloadsMax) {
+      return finish(fail(ErrorCode::kUnavailable, "the state of group \"" + machine_->name_ +
+                                                      "\" changes faster than it can be read"));
+    }
+    await(reload(machine_), &Refresh::begin);
+  }
+
+  std::shared_ptr<Machine> machine_;
+  int jumps_ = 0;
+};
+
+Future<Unit> Machine::refresh(std::shared_ptr<Machine> self) {
+  return Refresh::start(std::move(self));
 }
 
 // Goes on from the latest rollup, if that is further than what is known.
 Future<Unit> Machine::reload(std::shared_ptr<Machine> self) {
-  Future<std::optional<Version>> asking =
-      patiently<std::optional<Version>>(self, self->environment_.scheduler,
-                                        [&consensus = self->environment_.consensus,
-                                         key = self->key_] { return consensus.head(key); });
-  Result<std::optional<Version>> head = co_await std::move(asking);
-  FRESHET_CO_CHECK(head);
-  if (!*head) co_return Unit{};
-  Result<RollupRef> rollup = decode_version_rollup((*head)->data);
-  FRESHET_CO_CHECK(rollup);
-  if (rollup->seqno <= self->state().seqno) co_return Unit{};
-  Future<base::Bytes> getting = get_patiently(self->new_io(), rollup->key);
-  Result<base::Bytes> bytes = co_await std::move(getting);
-  // Gone: a newer rollup took its place meanwhile. The caller looks again.
-  if (!bytes && bytes.error().code == ErrorCode::kNotFound) co_return Unit{};
-  FRESHET_CO_CHECK(bytes);
-  Result<GroupState> decoded = decode_rollup(*bytes);
+  return on(self, head(self)).and_then([](const auto& machine, std::optional<Version> head) {
+    return machine->fetch_rollup(head);
+  });
+}
+
+Future<std::optional<Version>> Machine::head(std::shared_ptr<Machine> self) {
+  return patiently<std::optional<Version>>(self, self->environment_.scheduler,
+                                           [&consensus = self->environment_.consensus,
+                                            key = self->key_] { return consensus.head(key); });
+}
+
+Future<Unit> Machine::fetch_rollup(const std::optional<Version>& head) {
+  if (!head) return done();
+  Result<RollupRef> rollup = decode_version_rollup(head->data);
+  if (!rollup) return Future<Unit>::ready(Unexpected(std::move(rollup).error()));
+  if (rollup->seqno <= state().seqno) return done();
+  return on(shared_from_this(), get_patiently(new_io(), rollup->key))
+      .then([key = rollup->key](const auto& self, Result<base::Bytes> bytes) -> Result<void> {
+        // Gone: a newer rollup took its place meanwhile. The caller looks again.
+        if (!bytes && bytes.error().code == ErrorCode::kNotFound) return {};
+        return self->install_rollup(key, FRESHET_TRY(std::move(bytes)));
+      });
+}
+
+Result<void> Machine::install_rollup(const std::string& key, base::BytesView bytes) {
+  Result<GroupState> decoded = decode_rollup(bytes);
   if (!decoded) {
-    Error error = decoded.error();
-    error.message += " (object \"" + rollup->key + "\")";
-    self->environment_.log.error("a rollup is damaged", {{"error", error.message}});
-    co_return Unexpected(std::move(error));
+    Error error = std::move(decoded).error();
+    error.message += " (object \"" + key + "\")";
+    environment_.log.error("a rollup is damaged", {{"error", error.message}});
+    return fail(std::move(error));
   }
-  if (decoded->seqno <= self->state().seqno) co_return Unit{};
+  if (decoded->seqno <= state().seqno) return {};
   std::vector<ShardId> shards;
-  self->view_.with([&](View& view) {
+  view_.with([&](View& view) {
     for (const auto& [id, shard] : view.state.shards) shards.push_back(id);
     for (const auto& [id, shard] : decoded->shards) shards.push_back(id);
     view.state = std::move(decoded).value();
   });
-  self->changed(shards, 0);
-  co_return Unit{};
+  changed(shards, 0);
+  return {};
 }
 
 // Wakes who waits, and looks whether there is upkeep to do.

@@ -18,7 +18,7 @@
 #include <freshet/base/random.h>
 #include <freshet/persist/client.h>
 
-#include "async.h"
+#include "flow.h"
 #include "io.h"
 #include "session.h"
 #include "state.h"
@@ -63,7 +63,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   void change_hold(ShardId shard, std::optional<Time> from, std::optional<Time> to);
   void close();
 
-  // ---- Coroutines on the strand.
+  // ---- Conversations on the strand, begun from any thread.
 
   static base::Future<base::Unit> load(std::shared_ptr<Machine> self);
   static base::Future<base::Unit> refresh(std::shared_ptr<Machine> self);
@@ -131,22 +131,22 @@ class Machine : public std::enable_shared_from_this<Machine> {
   };
   enum class Written : std::uint8_t { kApplied, kMismatch };
 
-  // commit.cc
+  // commit.cc, pump.cc
   bool enqueue(Request request);
   [[nodiscard]] bool has_requests() const;
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool settling() const;
   void start_pump();
-  static base::Future<base::Unit> pump(std::shared_ptr<Machine> self);
-  static base::Future<base::Unit> prepare(std::shared_ptr<Machine> self, Append& append);
+  class Commitment;
+  class Pump;
+  class VersionWrite;
+  [[nodiscard]] Result<void> check(const Commit& commit) const;
   std::shared_ptr<Attempt> build_attempt();
   void take_request(Attempt& attempt, Request request);
   void add_upkeep(Attempt& attempt);
   static base::Future<base::Unit> look_again(std::shared_ptr<Machine> self);
-  static base::Future<Written> write(std::shared_ptr<Machine> self, Version version,
-                                     std::uint64_t mark);
-  void truncate(std::uint64_t seqno);
   void accept(Attempt& attempt, const StateVersion& version, std::size_t bytes);
+  void refuse(Attempt& attempt, const Error& error);
   void put_back(std::vector<Request>& requests);
   void give_back(Attempt& attempt);
   void give_back_upkeep(Pending upkeep);
@@ -155,27 +155,40 @@ class Machine : public std::enable_shared_from_this<Machine> {
   }
 
   // load.cc
+  class Refresh;
   static base::Future<base::Unit> reload(std::shared_ptr<Machine> self);
+  static base::Future<std::optional<Version>> head(std::shared_ptr<Machine> self);
+  base::Future<base::Unit> fetch_rollup(const std::optional<Version>& head);
+  Result<void> install_rollup(const std::string& key, base::BytesView bytes);
   Result<void> apply_version(const Version& version);
   void changed(const std::vector<ShardId>& shards, std::size_t bytes);
   static base::Future<base::Unit> remove_leftovers(std::shared_ptr<Machine> self);
+  static base::Future<std::vector<std::string>> list_objects(std::shared_ptr<Machine> self);
+  static base::Future<base::Unit> remove_objects(std::shared_ptr<Machine> self,
+                                                 std::vector<std::string> keys);
+
+  // view.cc
+  [[nodiscard]] Result<void> readable_at(ShardId shard, Time at);
+  static base::Future<base::Unit> remove_state(std::shared_ptr<Machine> self);
 
   // upkeep.cc
   void consider_upkeep(const std::vector<ShardId>& shards);
   void arm_upkeep();
   void start_upkeep();
-  static base::Future<base::Unit> upkeep(std::shared_ptr<Machine> self);
-  void start_merges();
-  static base::Future<base::Unit> merge(std::shared_ptr<Machine> self, ShardId shard,
-                                        std::vector<BatchEntry> inputs);
-  static base::Future<BatchEntry> merge_batches(std::shared_ptr<Machine> self, ShardId shard,
-                                                std::vector<BatchEntry> inputs, Time since);
-  static base::Future<base::Unit> roll_up(std::shared_ptr<Machine> self);
+  static base::Future<base::Unit> roll_up_if_due(std::shared_ptr<Machine> self);
+  void truncate(std::uint64_t seqno);
   static base::Future<base::Unit> collect(std::shared_ptr<Machine> self);
-  Time own_hold(ShardId shard) const;
+  std::vector<std::string> garbage(const HoldTable& others);
+  void warn_if_failed(std::string_view consequence, const Result<base::Unit>& result);
   [[nodiscard]] bool idle() const;
   void check_settled();
   GroupHolds current_holds() const;
+
+  // compaction.cc
+  class Compaction;
+  class BatchMerge;
+  void start_merges();
+  [[nodiscard]] Time own_hold(ShardId shard) const;
 
   Environment environment_;
   ClientOptions options_;

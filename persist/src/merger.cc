@@ -74,34 +74,52 @@ bool Merger::merge_until_dry(Updates& out, std::size_t bytes) {
   return false;
 }
 
-Future<Updates> Merger::next(IoRef io, std::shared_ptr<Merger> self, std::size_t bytes) {
-  const auto later = [&](std::size_t a, std::size_t b) { return self->after(a, b); };
-  Updates out;
-  while (true) {
-    while (!self->dry_.empty()) {
-      const std::size_t index = self->dry_.back();
-      self->dry_.pop_back();
-      Future<std::shared_ptr<const Updates>> loading =
-          RunReader::next(io, self->cursors_[index].run);
-      Result<std::shared_ptr<const Updates>> block = co_await std::move(loading);
-      FRESHET_CO_CHECK(block);
-      Cursor& cursor = self->cursors_[index];
-      cursor.block = std::move(block).value();
-      cursor.position = 0;
-      if (cursor.block == nullptr) continue;
-      cursor.load_prefix();
-      self->heap_.push_back(index);
-      std::ranges::push_heap(self->heap_, later);
+/// A cursor's next block; null when its run is at its end.
+void Merger::load(std::size_t index, std::shared_ptr<const Updates> block) {
+  Cursor& cursor = cursors_[index];
+  cursor.block = std::move(block);
+  cursor.position = 0;
+  if (cursor.block == nullptr) return;
+  cursor.load_prefix();
+  heap_.push_back(index);
+  std::ranges::push_heap(heap_, [this](std::size_t a, std::size_t b) { return after(a, b); });
+}
+
+/// Loads the cursors that have run dry, merges until one does again, and so on.
+class Merger::NextChunk final : public Flow<NextChunk, Updates> {
+ public:
+  NextChunk(IoRef io, std::shared_ptr<Merger> merger, std::size_t bytes)
+      : io_(std::move(io)), merger_(std::move(merger)), bytes_(bytes) {}
+  base::TaskQueue& queue() { return io_->queue(); }
+
+  void begin() {
+    while (merger_->dry_.empty()) {
+      const bool full = merger_->merge_until_dry(out_, bytes_);
+      if (!full && !merger_->exhausted()) continue;
+      out_.drop_cancelled();
+      // A chunk in which all cancelled is not the end.
+      if (!out_.empty() || merger_->exhausted()) return finish(std::move(out_));
     }
-    if (self->merge_until_dry(out, bytes)) break;
-    if (self->heap_.empty() && self->dry_.empty()) break;
+    loading_ = merger_->dry_.back();
+    merger_->dry_.pop_back();
+    await(RunReader::next(io_, merger_->cursors_[loading_].run), &NextChunk::loaded);
   }
-  out.drop_cancelled();
-  // A chunk in which all cancelled is not the end.
-  if (!out.empty() || (self->heap_.empty() && self->dry_.empty())) co_return std::move(out);
-  Future<Updates> rest = next(io, self, bytes);
-  Result<Updates> more = co_await std::move(rest);
-  co_return std::move(more);
+
+ private:
+  void loaded(std::shared_ptr<const Updates> block) {
+    merger_->load(loading_, std::move(block));
+    begin();
+  }
+
+  IoRef io_;
+  std::shared_ptr<Merger> merger_;
+  std::size_t bytes_;
+  std::size_t loading_ = 0;
+  Updates out_;
+};
+
+Future<Updates> Merger::next(IoRef io, std::shared_ptr<Merger> self, std::size_t bytes) {
+  return NextChunk::start(std::move(io), std::move(self), bytes);
 }
 
 }  // namespace freshet::persist

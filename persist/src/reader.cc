@@ -28,30 +28,26 @@ class ReaderState {
   base::TaskQueue& queue() { return io_->queue(); }
 
   static Future<ReadChunk> next(std::shared_ptr<ReaderState> self) {
-    FRESHET_ASSERT(!self->finished());
-    while (!self->stepping_) {
-      Future<Time> waiting = self->machine_->upper_past(self->options_.shard, self->awaited());
-      Result<Time> upper = co_await std::move(waiting);
-      FRESHET_CO_CHECK(upper);
-      Result<void> begun = self->begin_step();
-      FRESHET_CO_CHECK(begun);
-    }
-    Future<Chunk> reading = self->merger_ != nullptr ? next_merged(self) : next_stored(self);
-    Result<Chunk> chunk = co_await std::move(reading);
-    FRESHET_CO_CHECK(chunk);
-    if (*chunk == nullptr) {
-      self->end_step();
-      chunk = std::make_shared<const Updates>();
-    } else if (self->exhausted()) {
-      self->end_step();  // the last chunk says itself that the step is complete
-    }
-    co_return ReadChunk{std::move(chunk).value(), self->upper_, self->finished()};
+    return on(self)
+        .and_then(begun)
+        .and_then([](const auto& state) {
+          return state->merger_ != nullptr ? next_merged(state) : next_stored(state);
+        })
+        .and_then([](const auto& state, Chunk chunk) { return state->give(std::move(chunk)); });
   }
 
  private:
   [[nodiscard]] bool in_snapshot() const { return upper_ <= options_.as_of; }
   [[nodiscard]] bool finished() const { return upper_ >= options_.until || upper_ == kClosed; }
   [[nodiscard]] Time awaited() const { return in_snapshot() ? options_.as_of : upper_; }
+
+  // Waits until there is a step to take, unless one is under way.
+  static Future<Unit> begun(std::shared_ptr<ReaderState> self) {
+    FRESHET_ASSERT(!self->finished());
+    if (self->stepping_) return done();
+    return on(self, self->machine_->upper_past(self->options_.shard, self->awaited()))
+        .and_then([](const auto& state, Time) { return state->begin_step(); });
+  }
 
   Result<void> begin_step() {
     ShardPlan plan = FRESHET_TRY(machine_->plan(options_.shard));
@@ -77,6 +73,13 @@ class ReaderState {
     return {};
   }
 
+  // Null: the step is complete; else the last chunk says so itself.
+  ReadChunk give(Chunk chunk) {
+    if (chunk == nullptr || exhausted()) end_step();
+    if (chunk == nullptr) chunk = std::make_shared<const Updates>();
+    return {std::move(chunk), upper_, finished()};
+  }
+
   [[nodiscard]] bool exhausted() const {
     return merger_ != nullptr ? merger_->exhausted() : next_run_ == runs_.size();
   }
@@ -91,37 +94,15 @@ class ReaderState {
   }
 
   static Future<Chunk> next_merged(std::shared_ptr<ReaderState> self) {
-    Future<Updates> merging = Merger::next(self->io_, self->merger_, self->options_.chunk_bytes);
-    Result<Updates> updates = co_await std::move(merging);
-    FRESHET_CO_CHECK(updates);
-    if (updates->empty()) co_return Chunk();
-    co_return Chunk(std::make_shared<const Updates>(std::move(updates).value()));
+    return on(self, Merger::next(self->io_, self->merger_, self->options_.chunk_bytes))
+        .and_then([](const auto&, Updates updates) -> Chunk {
+          if (updates.empty()) return nullptr;
+          return std::make_shared<const Updates>(std::move(updates));
+        });
   }
 
-  static Future<Chunk> next_stored(std::shared_ptr<ReaderState> self) {
-    Chunk first;
-    std::shared_ptr<Updates> gathered;
-    while (self->next_run_ < self->runs_.size()) {
-      Future<Chunk> reading = RunReader::next(self->io_, self->runs_[self->next_run_]);
-      Result<Chunk> chunk = co_await std::move(reading);
-      FRESHET_CO_CHECK(chunk);
-      if (*chunk == nullptr) {
-        ++self->next_run_;
-        continue;
-      }
-      if (self->runs_[self->next_run_]->exhausted()) ++self->next_run_;
-      const std::size_t bytes = (*chunk)->byte_size();
-      if (first == nullptr) {
-        first = std::move(chunk).value();
-        if (bytes * 2 >= self->options_.chunk_bytes) break;
-        continue;
-      }
-      if (gathered == nullptr) gathered = std::make_shared<Updates>(*first);
-      gathered->append(**chunk);
-      if (gathered->byte_size() * 2 >= self->options_.chunk_bytes) break;
-    }
-    co_return gathered != nullptr ? Chunk(gathered) : first;
-  }
+  class Gathering;
+  static Future<Chunk> next_stored(std::shared_ptr<ReaderState> self);
 
   std::shared_ptr<Machine> machine_;
   ReadOptions options_;
@@ -136,6 +117,50 @@ class ReaderState {
   std::size_t next_run_ = 0;
   std::shared_ptr<Merger> merger_;
 };
+
+/// Block after block of the runs: a large one alone, small ones together.
+class ReaderState::Gathering final : public Flow<Gathering, Chunk> {
+ public:
+  explicit Gathering(std::shared_ptr<ReaderState> reader) : reader_(std::move(reader)) {}
+  base::TaskQueue& queue() { return reader_->queue(); }
+
+  void begin() {
+    if (reader_->next_run_ == reader_->runs_.size()) return give();
+    await(RunReader::next(reader_->io_, run()), &Gathering::take);
+  }
+
+ private:
+  const std::shared_ptr<RunReader>& run() { return reader_->runs_[reader_->next_run_]; }
+
+  void take(Chunk chunk) {
+    if (chunk == nullptr || run()->exhausted()) ++reader_->next_run_;
+    if (chunk != nullptr && is_enough(std::move(chunk))) return give();
+    begin();
+  }
+
+  bool is_enough(Chunk chunk) {
+    const auto enough = [&](const Updates& updates) {
+      return updates.byte_size() * 2 >= reader_->options_.chunk_bytes;
+    };
+    if (first_ == nullptr) {
+      first_ = std::move(chunk);
+      return enough(*first_);
+    }
+    if (gathered_ == nullptr) gathered_ = std::make_shared<Updates>(*first_);
+    gathered_->append(*chunk);
+    return enough(*gathered_);
+  }
+
+  void give() { finish(gathered_ != nullptr ? Chunk(std::move(gathered_)) : std::move(first_)); }
+
+  std::shared_ptr<ReaderState> reader_;
+  Chunk first_;
+  std::shared_ptr<Updates> gathered_;
+};
+
+Future<Chunk> ReaderState::next_stored(std::shared_ptr<ReaderState> self) {
+  return Gathering::start(std::move(self));
+}
 
 class ReaderHandle final : public Reader {
  public:

@@ -10,7 +10,6 @@ namespace freshet::persist {
 using base::Bytes;
 using base::BytesView;
 using base::Future;
-using base::Unit;
 
 namespace {
 /// Fetched at once: small parts whole, large ones in ranges of this size.
@@ -58,61 +57,67 @@ bool RunReader::wanted(const BlockInfo& block) const {
   return window_.filter == nullptr || (*window_.filter)(block);
 }
 
-Future<Unit> RunReader::open_part(IoRef io, std::shared_ptr<RunReader> self) {
-  const Part& part = *self->part_;
-  self->blocks_.clear();
-  self->fetched_.clear();
-  self->next_block_ = self->next_fetched_ = 0;
-  self->row_hash_sum_ = 0;
-  self->all_blocks_ = true;
-  const std::uint64_t from = part.size <= kFetchBytes ? 0 : part.index_offset;
-  Future<Bytes> get = get_range_patiently(io, part.key, from, part.size - from);
-  Result<Bytes> bytes = co_await std::move(get);
-  if (!bytes) co_return self->named(std::move(bytes).error());
-  const BytesView index = BytesView(*bytes).substr(part.index_offset - from);
-  auto blocks = io->codec().decode_index(index, part.index_offset);
-  if (!blocks) co_return self->named(std::move(blocks).error());
+/// Opens the next part of which something is wanted; false at the end of the run.
+bool RunReader::next_wanted_part() {
+  while (next_part_ < run_.size()) {
+    part_ = run_[next_part_++];
+    if (part_->greatest_time >= window_.from && part_->least_time < window_.to) return true;
+  }
+  return false;
+}
+
+/// The part's index; a small part is read whole.
+RunReader::Range RunReader::index_range() const {
+  const std::uint64_t from = part_->size <= kFetchBytes ? 0 : part_->index_offset;
+  return {from, part_->size - from};
+}
+
+Result<void> RunReader::take_index(const PartCodec& codec, Bytes bytes) {
+  blocks_.clear();
+  fetched_.clear();
+  next_block_ = next_fetched_ = 0;
+  row_hash_sum_ = 0;
+  all_blocks_ = true;
+  const std::uint64_t from = index_range().offset;
+  const BytesView index = BytesView(bytes).substr(part_->index_offset - from);
+  auto blocks = codec.decode_index(index, part_->index_offset);
+  if (!blocks) return named(std::move(blocks).error());
   for (BlockInfo& block : *blocks) {
-    if (block.offset + block.size > part.index_offset) {
-      co_return self->named(
-          {.code = ErrorCode::kCorrupt, .message = "a block ends past the index"});
+    if (block.offset + block.size > part_->index_offset) {
+      return named({.code = ErrorCode::kCorrupt, .message = "a block ends past the index"});
     }
-    if (self->wanted(block)) {
-      self->blocks_.push_back(std::move(block));
+    if (wanted(block)) {
+      blocks_.push_back(std::move(block));
     } else {
-      self->all_blocks_ = false;
+      all_blocks_ = false;
     }
   }
   if (from == 0) {
-    for (const BlockInfo& block : self->blocks_) self->fetched_.push_back({block, block.offset});
-    self->next_block_ = self->blocks_.size();
-    self->buffer_ = std::move(bytes).value();
+    for (const BlockInfo& block : blocks_) fetched_.push_back({block, block.offset});
+    next_block_ = blocks_.size();
+    buffer_ = std::move(bytes);
   }
-  co_return Unit{};
+  return {};
 }
 
-// The next wanted blocks that lie side by side, up to kFetchBytes.
-Future<Unit> RunReader::fetch(IoRef io, std::shared_ptr<RunReader> self) {
-  const std::uint64_t start = self->blocks_[self->next_block_].offset;
+/// The next wanted blocks that lie side by side, up to kFetchBytes.
+RunReader::Range RunReader::next_blocks() {
+  const std::uint64_t start = blocks_[next_block_].offset;
   std::uint64_t end = start;
-  self->fetched_.clear();
-  self->next_fetched_ = 0;
-  for (; self->next_block_ < self->blocks_.size(); ++self->next_block_) {
-    const BlockInfo& block = self->blocks_[self->next_block_];
+  fetched_.clear();
+  next_fetched_ = 0;
+  for (; next_block_ < blocks_.size(); ++next_block_) {
+    const BlockInfo& block = blocks_[next_block_];
     if (block.offset != end || (end != start && end + block.size - start > kFetchBytes)) break;
-    self->fetched_.push_back({block, block.offset - start});
+    fetched_.push_back({block, block.offset - start});
     end += block.size;
   }
-  Future<Bytes> get = get_range_patiently(io, self->part_->key, start, end - start);
-  Result<Bytes> bytes = co_await std::move(get);
-  if (!bytes) co_return self->named(std::move(bytes).error());
-  self->buffer_ = std::move(bytes).value();
-  co_return Unit{};
+  return {start, end - start};
 }
 
-Result<std::shared_ptr<const Updates>> RunReader::decode_next(Io& io) {
+Result<std::shared_ptr<const Updates>> RunReader::decode_next(const PartCodec& codec) {
   const Fetched& fetched = fetched_[next_fetched_++];
-  Result<Updates> updates = io.codec().decode_block(
+  Result<Updates> updates = codec.decode_block(
       fetched.block, BytesView(buffer_).substr(fetched.position, fetched.block.size));
   if (!updates) return named(std::move(updates).error());
   // End to end: a part read in full must add up to what its writer saw.
@@ -128,39 +133,60 @@ Result<std::shared_ptr<const Updates>> RunReader::decode_next(Io& io) {
       as_it_is ? std::move(updates).value() : through_window(std::move(updates).value(), window_));
 }
 
+/// Null if the window wants none of them.
+std::shared_ptr<const Updates> RunReader::take_inlined() {
+  auto chunk = std::exchange(inlined_, nullptr);
+  if (!inside(window_, chunk->least_time(), chunk->greatest_time())) {
+    chunk = std::make_shared<const Updates>(through_window(*chunk, window_));
+  }
+  return chunk->empty() ? nullptr : chunk;
+}
+
+/// Decodes what has been fetched, fetches the next blocks, opens the next part: until there is
+/// something to give.
+class RunReader::NextBlock final : public Flow<NextBlock, std::shared_ptr<const Updates>> {
+ public:
+  NextBlock(IoRef io, std::shared_ptr<RunReader> reader)
+      : io_(std::move(io)), reader_(std::move(reader)) {}
+  base::TaskQueue& queue() { return io_->queue(); }
+
+  void begin() {
+    if (reader_->inlined_ != nullptr) return finish(reader_->take_inlined());
+    while (reader_->next_fetched_ < reader_->fetched_.size()) {
+      auto block = reader_->decode_next(io_->codec());
+      if (!block || !(*block)->empty()) return finish(std::move(block));
+    }
+    if (reader_->next_block_ < reader_->blocks_.size()) {
+      return await(get(reader_->next_blocks()), &NextBlock::fetched);
+    }
+    if (!reader_->next_wanted_part()) return finish(nullptr);
+    await(get(reader_->index_range()), &NextBlock::opened);
+  }
+
+ private:
+  Future<Bytes> get(Range range) {
+    return get_range_patiently(io_, reader_->part_->key, range.offset, range.size);
+  }
+
+  void fetched(Result<Bytes> bytes) {
+    if (!bytes) return finish(reader_->named(std::move(bytes).error()));
+    reader_->buffer_ = std::move(bytes).value();
+    begin();
+  }
+
+  void opened(Result<Bytes> bytes) {
+    if (!bytes) return finish(reader_->named(std::move(bytes).error()));
+    Result<void> taken = reader_->take_index(io_->codec(), std::move(bytes).value());
+    if (!taken) return finish(Unexpected(std::move(taken).error()));
+    begin();
+  }
+
+  IoRef io_;
+  std::shared_ptr<RunReader> reader_;
+};
+
 Future<std::shared_ptr<const Updates>> RunReader::next(IoRef io, std::shared_ptr<RunReader> self) {
-  using Chunk = std::shared_ptr<const Updates>;
-  if (self->inlined_ != nullptr) {
-    Chunk chunk = std::exchange(self->inlined_, nullptr);
-    if (!inside(self->window_, chunk->least_time(), chunk->greatest_time())) {
-      chunk = std::make_shared<const Updates>(through_window(*chunk, self->window_));
-    }
-    if (chunk->empty()) co_return Chunk();
-    co_return std::move(chunk);
-  }
-  while (true) {
-    if (self->next_fetched_ < self->fetched_.size()) {
-      Result<Chunk> chunk = self->decode_next(*io);
-      FRESHET_CO_CHECK(chunk);
-      if (!(*chunk)->empty()) co_return std::move(chunk);
-      continue;
-    }
-    if (self->next_block_ < self->blocks_.size()) {
-      Future<Unit> fetching = fetch(io, self);
-      Result<Unit> fetched = co_await std::move(fetching);
-      FRESHET_CO_CHECK(fetched);
-      continue;
-    }
-    if (self->next_part_ == self->run_.size()) co_return Chunk();
-    self->part_ = self->run_[self->next_part_++];
-    if (self->part_->greatest_time < self->window_.from ||
-        self->part_->least_time >= self->window_.to) {
-      continue;
-    }
-    Future<Unit> opening = open_part(io, self);
-    Result<Unit> opened = co_await std::move(opening);
-    FRESHET_CO_CHECK(opened);
-  }
+  return NextBlock::start(std::move(io), std::move(self));
 }
 
 std::vector<std::shared_ptr<RunReader>> open_runs(ShardId shard,

@@ -81,6 +81,8 @@ void merge(HoldTable& into, const HoldTable& from) {
   }
 }
 
+Unexpected ended() { return fail(ErrorCode::kCancelled, "the session has ended"); }
+
 std::string hex(std::uint64_t v) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
@@ -99,10 +101,12 @@ Session::Session(Environment environment, const ClientOptions& options)
 
 Future<Unit> Session::join(std::shared_ptr<Session> self, std::string group,
                            std::function<GroupHolds()> current, std::function<void()> on_lost) {
-  self->members_.insert_or_assign(std::move(group), Member{std::move(current), std::move(on_lost)});
-  Future<Unit> publishing = publish(self);
-  Result<Unit> published = co_await std::move(publishing);
-  co_return std::move(published);
+  Member member{std::move(current), std::move(on_lost)};
+  return on(self).and_then(
+      [group = std::move(group), member = std::move(member)](const auto& session) mutable {
+        session->members_.insert_or_assign(std::move(group), std::move(member));
+        return publish(session);
+      });
 }
 
 Bytes Session::record() {
@@ -112,21 +116,18 @@ Bytes Session::record() {
 }
 
 Future<Unit> Session::publish(std::shared_ptr<Session> self) {
-  if (self->exclusive_) co_return Unit{};
-  if (self->lost_) co_return fail(ErrorCode::kCancelled, "the session has ended");
-  base::Promise<Unit> promise;
-  Future<Unit> published = promise.future();
-  // After `close` the promise is dropped here, which answers kCancelled.
-  self->inbox_.with([&](Inbox& inbox) {
-    if (!inbox.closed) inbox.waiting.push_back(std::move(promise));
+  if (self->exclusive_) return done();
+  return on(self).and_then([](const auto& session) -> Future<Unit> {
+    if (session->lost_) return Future<Unit>::ready(ended());
+    base::Promise<Unit> promise;
+    Future<Unit> published = promise.future();
+    // After `close` the promise is dropped here, which answers kCancelled.
+    session->inbox_.with([&](Inbox& inbox) {
+      if (!inbox.closed) inbox.waiting.push_back(std::move(promise));
+    });
+    if (!session->writing_) session->write_next();
+    return published;
   });
-  if (!self->writing_) {
-    self->writing_ = true;
-    Future<Unit> writing = write_loop(self);
-    std::move(writing).on_ready(self->strand_, [](Result<Unit>) {});
-  }
-  Result<Unit> result = co_await std::move(published);
-  co_return std::move(result);
 }
 
 std::vector<base::Promise<Unit>> Session::take_waiting() {
@@ -137,56 +138,53 @@ bool Session::is_closed() const {
   return inbox_.with([](const Inbox& inbox) { return inbox.closed; });
 }
 
-Future<Unit> Session::write_loop(std::shared_ptr<Session> self) {
-  while (!self->lost_) {
-    auto waiting = self->take_waiting();
-    if (waiting.empty()) break;
-    Future<Unit> writing = write_once(self, self->record());
-    const Result<Unit> written = co_await std::move(writing);
-    for (auto& promise : waiting) promise.resolve(written);
-    self->arm(self->lease_ / 4);
-  }
-  for (auto& promise : self->take_waiting()) {
-    promise.resolve(fail(ErrorCode::kCancelled, "the session has ended"));
-  }
-  self->writing_ = false;
-  co_return Unit{};
-}
-
 // Only this process writes its key, and others may remove it. So a mismatch is either an earlier
 // attempt of this very write, or the end.
-Future<Unit> Session::write_once(std::shared_ptr<Session> self, Bytes data) {
-  Backoff backoff(self->environment_.scheduler);
-  const std::uint64_t next = self->seqno_ + 1;
-  while (!self->is_closed()) {
-    Future<CasOutcome> writing =
-        self->environment_.consensus.compare_and_set(self->key_, Version{next, data});
-    const Result<CasOutcome> outcome = co_await std::move(writing);
-    bool applied = outcome && *outcome == CasOutcome::kApplied;
-    if (outcome && !applied) {
-      Future<std::optional<Version>> reading = self->environment_.consensus.head(self->key_);
-      const auto head = co_await std::move(reading);
-      if (head && *head && (*head)->seqno == next && (*head)->data == data) applied = true;
-      if (head && !applied) {
-        self->lost();
-        co_return fail(ErrorCode::kCancelled, "the session of this process has expired");
-      }
-    }
-    if (applied) {
-      self->seqno_ = next;
-      if (next % 16 == 0) {
-        Future<Unit> truncating = self->environment_.consensus.truncate(self->key_, next);
-        std::move(truncating).on_ready(self->strand_, [self](Result<Unit>) {});
-      }
-      co_return Unit{};
-    }
-    if (!outcome && !may_help_to_retry(outcome.error())) co_return Unexpected(outcome.error());
-    Future<Unit> pause = backoff.wait();
-    const Result<Unit> waited = co_await std::move(pause);
-    FRESHET_CO_CHECK(Result<Unit>(waited));
+class Session::Write final : public Flow<Write, Unit> {
+ public:
+  Write(std::shared_ptr<Session> session, Bytes data)
+      : session_(std::move(session)),
+        version_{session_->seqno_ + 1, std::move(data)},
+        backoff_(session_->environment_.scheduler) {}
+  base::TaskQueue& queue() { return session_->queue(); }
+
+  void begin() {
+    if (session_->is_closed()) return finish(ended());
+    await(consensus().compare_and_set(session_->key_, version_), &Write::answered);
   }
-  co_return fail(ErrorCode::kCancelled, "the session has ended");
-}
+
+ private:
+  Consensus& consensus() { return session_->environment_.consensus; }
+
+  void answered(Result<CasOutcome> outcome) {
+    if (!outcome && !may_help_to_retry(outcome.error())) {
+      return finish(Unexpected(std::move(outcome).error()));
+    }
+    if (!outcome) return await(backoff_.wait(), &Write::begin);
+    if (*outcome == CasOutcome::kApplied) return applied();
+    await(consensus().head(session_->key_), &Write::looked);
+  }
+
+  void looked(Result<std::optional<Version>> head) {
+    if (!head) return await(backoff_.wait(), &Write::begin);
+    if (*head && **head == version_) return applied();
+    session_->lost();
+    finish(fail(ErrorCode::kCancelled, "the session of this process has expired"));
+  }
+
+  void applied() {
+    session_->seqno_ = version_.seqno;
+    if (version_.seqno % 16 == 0) {
+      on(session_, consensus().truncate(session_->key_, version_.seqno))
+          .finally([](const auto&, Result<Unit>) {});
+    }
+    finish(Unit{});
+  }
+
+  std::shared_ptr<Session> session_;
+  Version version_;
+  Backoff backoff_;
+};
 
 void Session::publish_later() {
   if (exclusive_) return;
@@ -206,56 +204,103 @@ void Session::arm(std::chrono::nanoseconds delay) {
     self->strand_.post([self] {
       self->timer_ = 0;
       if (self->is_closed() || self->lost_) return;
-      std::move(publish(self)).on_ready(self->strand_, [self](Result<Unit>) {});
+      on(self, publish(self)).finally([](const auto&, Result<Unit>) {});
     });
   });
 }
 
-Future<HoldTable> Session::others(std::shared_ptr<Session> self) {
-  HoldTable table;
-  if (self->exclusive_) co_return std::move(table);
-  Consensus& consensus = self->environment_.consensus;
-  Future<std::vector<std::string>> listing = consensus.list_keys(kPrefix);
-  Result<std::vector<std::string>> keys = co_await std::move(listing);
-  FRESHET_CO_CHECK(keys);
-  for (const std::string& key : *keys) {
-    if (key == self->key_) continue;
-    Future<std::optional<Version>> reading = consensus.head(key);
-    Result<std::optional<Version>> head = co_await std::move(reading);
-    FRESHET_CO_CHECK(head);
-    if (!*head) continue;
-    Result<Record> record = decode((*head)->data);
-    FRESHET_CO_CHECK(record);
-    const auto lease = static_cast<std::uint64_t>(self->lease_.count());
-    if (record->heartbeat + lease < self->environment_.scheduler.clock().wall_micros()) {
-      Future<CasOutcome> removing = consensus.remove(key, (*head)->seqno);
-      const Result<CasOutcome> removed = co_await std::move(removing);
-      if (removed && *removed == CasOutcome::kApplied) {
-        self->environment_.log.warn("removed an expired session", {{"session", key}});
-        continue;
-      }
-    }
-    merge(table, record->groups);
+// One write after the other, for all who came meanwhile.
+void Session::write_next() {
+  auto waiting = take_waiting();
+  writing_ = !lost_ && !waiting.empty();
+  if (!writing_) {
+    for (auto& promise : waiting) promise.resolve(ended());
+    return;
   }
-  co_return std::move(table);
+  on(shared_from_this(), Write::start(shared_from_this(), record()))
+      .finally([waiting = std::move(waiting)](const auto& self, Result<Unit> written) mutable {
+        for (auto& promise : waiting) promise.resolve(written);
+        self->arm(self->lease_ / 4);
+        self->write_next();
+      });
+}
+
+// Looks at one session after the other, and removes those that have expired.
+class Session::HoldsOfOthers final : public Flow<HoldsOfOthers, HoldTable> {
+ public:
+  explicit HoldsOfOthers(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  base::TaskQueue& queue() { return session_->queue(); }
+  void begin() { await(consensus().list_keys(kPrefix), &HoldsOfOthers::listed); }
+
+ private:
+  Consensus& consensus() { return session_->environment_.consensus; }
+
+  void listed(std::vector<std::string> keys) {
+    keys_ = std::move(keys);
+    std::erase(keys_, session_->key_);
+    look_at_next();
+  }
+
+  void look_at_next() {
+    if (keys_.empty()) return finish(std::move(table_));
+    await(consensus().head(keys_.back()), &HoldsOfOthers::found);
+  }
+
+  void found(std::optional<Version> head) {
+    if (!head) return skip();
+    Result<Record> record = decode(head->data);
+    if (!record) return finish(Unexpected(std::move(record).error()));
+    holds_ = std::move(record->groups);
+    const auto lease = static_cast<std::uint64_t>(session_->lease_.count());
+    const auto now = session_->environment_.scheduler.clock().wall_micros();
+    if (record->heartbeat + lease >= now) return respect();
+    await(consensus().remove(keys_.back(), head->seqno), &HoldsOfOthers::removed);
+  }
+
+  void removed(Result<CasOutcome> removed) {
+    if (!removed || *removed != CasOutcome::kApplied) return respect();
+    session_->environment_.log.warn("removed an expired session", {{"session", keys_.back()}});
+    skip();
+  }
+
+  void respect() {
+    merge(table_, holds_);
+    skip();
+  }
+
+  void skip() {
+    keys_.pop_back();
+    look_at_next();
+  }
+
+  std::shared_ptr<Session> session_;
+  std::vector<std::string> keys_;  ///< To be looked at, from the back.
+  HoldTable holds_;                ///< Of the one at the back.
+  HoldTable table_;
+};
+
+Future<HoldTable> Session::others(std::shared_ptr<Session> self) {
+  if (self->exclusive_) return Future<HoldTable>::ready(HoldTable{});
+  return HoldsOfOthers::start(std::move(self));
 }
 
 Future<Unit> Session::sweep(std::shared_ptr<Session> self) {
   FRESHET_ASSERT(self->exclusive_);
+  return on(self, self->environment_.consensus.list_keys(kPrefix))
+      .and_then([](const auto& session, std::vector<std::string> keys) {
+        return in_order(session, std::move(keys), remove_session);
+      });
+}
+
+Future<Unit> Session::remove_session(std::shared_ptr<Session> self, std::string key) {
   Consensus& consensus = self->environment_.consensus;
-  Future<std::vector<std::string>> listing = consensus.list_keys(kPrefix);
-  Result<std::vector<std::string>> keys = co_await std::move(listing);
-  FRESHET_CO_CHECK(keys);
-  for (const std::string& key : *keys) {
-    Future<std::optional<Version>> reading = consensus.head(key);
-    Result<std::optional<Version>> head = co_await std::move(reading);
-    FRESHET_CO_CHECK(head);
-    if (!*head) continue;
-    Future<CasOutcome> removing = consensus.remove(key, (*head)->seqno);
-    Result<CasOutcome> removed = co_await std::move(removing);
-    FRESHET_CO_CHECK(removed);
-  }
-  co_return Unit{};
+  return on(self, consensus.head(key))
+      .and_then(
+          [&consensus, key](const auto& session, std::optional<Version> head) -> Future<Unit> {
+            if (!head) return done();
+            return on(session, consensus.remove(key, head->seqno))
+                .and_then([](const auto&, CasOutcome) { return Unit{}; });
+          });
 }
 
 void Session::lost() {

@@ -14,7 +14,7 @@
 #include <freshet/base/guarded.h>
 #include <freshet/persist/client.h>
 
-#include "async.h"
+#include "flow.h"
 
 namespace freshet::persist {
 
@@ -58,8 +58,10 @@ class Session : public std::enable_shared_from_this<Session> {
     std::function<GroupHolds()> current;
     std::function<void()> on_lost;
   };
-  static base::Future<base::Unit> write_loop(std::shared_ptr<Session> self);
-  static base::Future<base::Unit> write_once(std::shared_ptr<Session> self, base::Bytes data);
+  class Write;
+  class HoldsOfOthers;
+  void write_next();
+  static base::Future<base::Unit> remove_session(std::shared_ptr<Session> self, std::string key);
   void arm(std::chrono::nanoseconds delay);
   void lost();
   base::Bytes record();

@@ -108,30 +108,28 @@ void Machine::change_hold(ShardId shard, std::optional<Time> from, std::optional
 // The hold is written first, then the state is read: either the owner sees the hold before it
 // merges, or its since is seen here.
 Future<Unit> Machine::hold(std::shared_ptr<Machine> self, ShardId shard, Time at) {
-  self->change_hold(shard, std::nullopt, at);
-  Result<Unit> result = Unit{};
-  if (!self->session_->exclusive()) {
-    Future<Unit> publishing = Session::publish(self->session_);
-    result = co_await std::move(publishing);
-    if (result) {
-      Future<Unit> refreshing = refresh(self);
-      result = co_await std::move(refreshing);
-    }
-  }
-  if (result) {
-    const auto found = self->state().shards.find(shard);
-    if (self->is_closed()) {
-      result = closed();
-    } else if (found == self->state().shards.end()) {
-      result = no_shard(shard);
-    } else if (found->second->since > at) {
-      result = fail(ErrorCode::kInvalid, "shard " + to_string(shard) + " can be read from " +
-                                             std::to_string(found->second->since) + " on, not at " +
-                                             std::to_string(at));
-    }
-  }
-  if (!result) self->change_hold(shard, at, std::nullopt);
-  co_return std::move(result);
+  return on(self)
+      .and_then([shard, at](const auto& machine) -> Future<Unit> {
+        machine->change_hold(shard, std::nullopt, at);
+        if (machine->session_->exclusive()) return done();
+        return on(machine, Session::publish(machine->session_)).and_then(refresh);
+      })
+      .then([shard, at](const auto& machine, Result<Unit> published) -> Result<void> {
+        Result<void> readable =
+            published ? machine->readable_at(shard, at) : Unexpected(std::move(published).error());
+        if (!readable) machine->change_hold(shard, at, std::nullopt);
+        return readable;
+      });
+}
+
+Result<void> Machine::readable_at(ShardId shard, Time at) {
+  if (is_closed()) return closed();
+  const auto found = state().shards.find(shard);
+  if (found == state().shards.end()) return no_shard(shard);
+  if (found->second->since <= at) return {};
+  return fail(ErrorCode::kInvalid, "shard " + to_string(shard) + " can be read from " +
+                                       std::to_string(found->second->since) + " on, not at " +
+                                       std::to_string(at));
 }
 
 void Machine::close() {
@@ -157,39 +155,27 @@ void Machine::close() {
 
 // First the state goes, so that nothing names the objects any more; then the objects.
 Future<Unit> Machine::erase(std::shared_ptr<Machine> self) {
-  Future<Unit> refreshing = refresh(self);
-  Result<Unit> refreshed = co_await std::move(refreshing);
-  FRESHET_CO_CHECK(refreshed);
+  return on(self, refresh(self))
+      .and_then(remove_state)
+      .and_then([](const auto& machine) {
+        machine->close();
+        return list_objects(machine);
+      })
+      .and_then(remove_objects);
+}
+
+Future<Unit> Machine::remove_state(std::shared_ptr<Machine> self) {
   const std::uint64_t seqno = self->state().seqno;
-  if (seqno != 0) {
-    Future<CasOutcome> removing =
-        patiently<CasOutcome>(self, self->environment_.scheduler,
-                              [&consensus = self->environment_.consensus, key = self->key_, seqno] {
-                                return consensus.remove(key, seqno);
-                              });
-    Result<CasOutcome> removed = co_await std::move(removing);
-    FRESHET_CO_CHECK(removed);
-    Future<std::optional<Version>> asking =
-        patiently<std::optional<Version>>(self, self->environment_.scheduler,
-                                          [&consensus = self->environment_.consensus,
-                                           key = self->key_] { return consensus.head(key); });
-    Result<std::optional<Version>> head = co_await std::move(asking);
-    FRESHET_CO_CHECK(head);
-    if (*head) co_return fail(ErrorCode::kConflict, "group \"" + self->name_ + "\" is in use");
-  }
-  self->close();
-  Future<std::vector<BlobInfo>> listing = patiently<std::vector<BlobInfo>>(
-      self, self->environment_.scheduler,
-      [&blob = self->environment_.blob, prefix = self->name_ + "/"] { return blob.list(prefix); });
-  Result<std::vector<BlobInfo>> objects = co_await std::move(listing);
-  FRESHET_CO_CHECK(objects);
-  const IoRef io = self->new_io();
-  for (const BlobInfo& object : *objects) {
-    Future<Unit> removing = remove_patiently(io, object.key);
-    Result<Unit> removed = co_await std::move(removing);
-    FRESHET_CO_CHECK(removed);
-  }
-  co_return Unit{};
+  if (seqno == 0) return done();
+  const auto remove = [&consensus = self->environment_.consensus, key = self->key_, seqno] {
+    return consensus.remove(key, seqno);
+  };
+  return on(self, patiently<CasOutcome>(self, self->environment_.scheduler, remove))
+      .and_then([](const auto& machine, CasOutcome) { return head(machine); })
+      .and_then([](const auto& machine, std::optional<Version> head) -> Result<void> {
+        if (!head) return {};
+        return fail(ErrorCode::kConflict, "group \"" + machine->name_ + "\" is in use");
+      });
 }
 
 }  // namespace freshet::persist
