@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <freshet/expr/naive.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include <freshet/base/sqlstate.h>
 
 #include "naive_rows.h"
@@ -257,7 +260,20 @@ class Interpreter {
   Result<RowsPtr> node(const Relation::Threshold& n, const Relation&) {
     const RowsPtr input = FRESHET_TRY(evaluate(n.input[0]));
     Rows rows = *input;
-    std::erase_if(rows.oks, [](const auto& entry) { return entry.second.diff < 0; });
+    const repr::RowCodec codec = codec_of(rows.types);
+    // Equal rows of different looks stand next to each other: keys come before forms.
+    for (auto begin = rows.oks.begin(); begin != rows.oks.end();) {
+      const std::string_view key = std::string_view(begin->first).substr(0, codec.key_size(begin->first));
+      auto end = begin;
+      Diff left = 0;
+      for (; end != rows.oks.end() && end->first.starts_with(key); ++end) left += end->second.diff;
+      while (begin != end) {
+        const Diff shown = std::clamp<Diff>(begin->second.diff, 0, std::max<Diff>(left, 0));
+        left -= shown;
+        begin->second.diff = shown;
+        begin = shown == 0 ? rows.oks.erase(begin) : std::next(begin);
+      }
+    }
     return std::make_shared<const Rows>(std::move(rows));
   }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <freshet/repr/row.h>
 #include <freshet/repr/time.h>
@@ -51,11 +53,22 @@ struct DistinctLogic {
   [[nodiscard]] std::string negative(std::string_view key) const;
 };
 
-/// Rows with a positive count: keys are whole rows, values empty.
+/// As many rows as the counts of equal rows sum to: keys are the key bytes of the row, values its forms. They show the
+/// least forms of positive counts.
 struct ThresholdLogic {
   template <typename Group, typename Output>
   void operator()(std::string_view, Group& group, Output& output) const {
-    if (group.diff() > 0) push_tagged(output, kRowTag, {}, group.diff());
+    repr::Diff total = 0;
+    std::vector<std::pair<std::string, repr::Diff>> forms;
+    for (; group.valid(); group.step()) {
+      total += group.diff();
+      if (group.diff() > 0) forms.emplace_back(group.val(), group.diff());
+    }
+    for (const auto& [form, count] : forms) {
+      if (total <= 0) return;
+      push_tagged(output, kRowTag, form, std::min(count, total));
+      total -= count;
+    }
   }
 };
 

@@ -45,7 +45,7 @@ Bundle<T> Renderer<T>::threshold(const Lir::Threshold& node) {
   Bundle<T> input = render(node.input);
   const ColumnTypes types = input.types;
   const auto updates =
-      stream(input).unary("Threshold", timely::Pipeline{}, [types] { return KeyRows<T>(types, false); },
+      stream(input).unary("Threshold", timely::Pipeline{}, [types] { return KeyRows<T>(types, true); },
                           timely::FrontierInterest::kNever);
   const ArrangedRows<T> reduced = differential::reduce_core<differential::RowTrace<T>>(
       arrange_updates(updates, "threshold"), "threshold", ThresholdLogic{}, options_.block_bytes);

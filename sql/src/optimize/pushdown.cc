@@ -217,8 +217,10 @@ class Pusher {
     auto [below, above] = split_safe(std::move(predicates));
     return push(n.input[0], std::move(below)).negate().filter(std::move(above));
   }
-  Relation node(const Relation::Threshold& n, const Relation&, Predicates predicates) {
-    auto [below, above] = split_safe(std::move(predicates));
+  Relation node(const Relation::Threshold& n, const Relation& relation, Predicates predicates) {
+    const Span all{0, relation.arity()};
+    auto [below, above] =
+        split(std::move(predicates), [&](const Scalar& p) { return !p.can_fail() && !sees_form(p, all); });
     return push(n.input[0], std::move(below)).threshold().filter(std::move(above));
   }
   Relation node(const Relation::Union& n, const Relation& relation, Predicates predicates) {

@@ -42,7 +42,7 @@
 /// - TopK: a negative count in a group is an error of the group (its columns known) and the group gives no rows; so
 ///   does a limit that fails, or is negative (2201W); it is evaluated on the group's first row in canonical order. Error rows by `top_k_error`; the oks of a group in
 ///   error are computed from the rows that are there.
-/// - Threshold: error rows pass. Negate leaves them. Union adds them.
+/// - Threshold: of equal rows, as many as their counts sum to, the least canonical bytes first. Error rows pass. Negate leaves them. Union adds them.
 /// - LetRec: all values begin empty. In one iteration each binding, in order, is evaluated with the newest
 ///   values of all; oks and errs both; iterations go on until one changes nothing. With a limit n, if iteration n + 1 would
 ///   change something: the values of iteration n (`return_at_limit`), or else 54000 with nothing known in place of
