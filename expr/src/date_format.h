@@ -41,5 +41,7 @@ std::string format_timestamp(const std::vector<DateNode>& nodes, std::int64_t ti
 Result<std::string> format_interval(const std::vector<DateNode>& nodes, const repr::Interval& interval);
 /// to_timestamp: 22007 and 22008 with PostgreSQL's messages. UTC.
 Result<std::int64_t> parse_timestamp(const std::vector<DateNode>& nodes, std::string_view text);
+/// to_date: the same, as days.
+Result<std::int32_t> parse_date(const std::vector<DateNode>& nodes, std::string_view text);
 
 }  // namespace freshet::expr

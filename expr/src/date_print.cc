@@ -126,8 +126,8 @@ std::string print_number(const DateNode& node, const Fields& f) {
       return padded(f.micros, 6, true).substr(0, static_cast<std::size_t>(node.digits));
     case DatePattern::kSecondOfDay: return std::to_string(f.hour * 3600 + f.minute * 60 + f.second);
     case DatePattern::kMonth: return padded(f.month, 2, node.fill);
-    case DatePattern::kDayOfMonth: return padded(f.day, 2, node.fill);
-    case DatePattern::kDayOfYear: return padded(f.day_of_year, 3, node.fill);
+    case DatePattern::kDayOfMonth: return padded(f.day, f.day < 0 ? 1 : 2, node.fill);
+    case DatePattern::kDayOfYear: return padded(f.day_of_year, f.day_of_year < 0 ? 2 : 3, node.fill);
     case DatePattern::kDayOfWeek: return std::to_string(f.weekday + 1);
     case DatePattern::kIsoDayOfWeek: return std::to_string(f.weekday == 0 ? 7 : f.weekday);
     case DatePattern::kIsoDayOfYear:

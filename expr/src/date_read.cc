@@ -40,7 +40,7 @@ class Reader {
  public:
   Reader(const std::vector<DateNode>& nodes, View text) : nodes_(nodes), whole_(text), text_(text) {}
 
-  Result<std::int64_t> run() {
+  Result<void> run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].pattern == DatePattern::kLiteral) {
         skip_literal(nodes_[i]);
@@ -52,7 +52,31 @@ class Reader {
       skip_spaces();
       if (nodes_[i].ordinal != 0) text_.remove_prefix(std::min<std::size_t>(2, text_.size()));
     }
-    return assemble();
+    return settle_hour();
+  }
+
+  // The timestamp of what was read.
+  [[nodiscard]] Result<std::int64_t> timestamp() const {
+    const std::int64_t days = FRESHET_TRY(date());
+    if (parts_.hour < 0 || parts_.hour > 23 || parts_.minute < 0 || parts_.minute > 59 || parts_.second < 0 ||
+        parts_.second > 59) {
+      return out_of_range();
+    }
+    const std::int64_t time = parts_.hour * repr::kMicrosPerHour + parts_.minute * repr::kMicrosPerMinute +
+                              parts_.second * repr::kMicrosPerSecond + parts_.micros;
+    std::int64_t out = 0;
+    if (__builtin_mul_overflow(days, repr::kMicrosPerDay, &out) || __builtin_add_overflow(out, time, &out) ||
+        !repr::is_valid_timestamp(out)) {
+      return fail(sqlstate::kDatetimeFieldOverflow, "timestamp out of range");
+    }
+    return out;
+  }
+  [[nodiscard]] Result<std::int32_t> day() const {
+    const std::int64_t days = FRESHET_TRY(date());
+    if (days < repr::kDateMin || days >= repr::kDateEnd) {
+      return fail(sqlstate::kDatetimeFieldOverflow, "date out of range: \"" + std::string(whole_) + "\"");
+    }
+    return static_cast<std::int32_t>(days);
   }
 
  private:
@@ -102,7 +126,7 @@ class Reader {
   // A number of `width` digits, or of as many as there are; `used` tells how many.
   Result<int> number(const DateNode& node, std::size_t width, bool fixed, std::size_t& used) {
     std::size_t end = 0;
-    if (!fixed && !text_.empty() && (text_[0] == '-' || text_[0] == '+')) end = 1;
+    if (text_[0] == '-' || text_[0] == '+') end = 1;
     const std::size_t sign = end;
     while (end < text_.size() && is_digit(text_[end]) && (!fixed || end < width) && end < 12) ++end;
     if (end == sign) {
@@ -270,13 +294,14 @@ class Reader {
       if (*parts_.day_of_year < 1 || *parts_.day_of_year > last) return out_of_range();
       return repr::days_from_civil(year, 1, *parts_.day_of_year);
     }
-    const int month = parts_.month.value_or(1);
-    const int day = parts_.day.value_or(1);
+    // Zero counts as not given.
+    const int month = parts_.month.value_or(0) == 0 ? 1 : *parts_.month;
+    const int day = parts_.day.value_or(0) == 0 ? 1 : *parts_.day;
     if (month < 1 || month > 12 || day < 1 || day > repr::days_in_month(year, month)) return out_of_range();
     return repr::days_from_civil(year, month, day);
   }
 
-  Result<std::int64_t> assemble() {
+  Result<void> settle_hour() {
     if (parts_.twelve_hours) {
       if (parts_.hour < 1 || parts_.hour > 12) {
         Error error = sql_error(sqlstate::kInvalidDatetimeFormat,
@@ -285,21 +310,9 @@ class Reader {
         return fail(std::move(error));
       }
       if (parts_.afternoon.value_or(false) && parts_.hour < 12) parts_.hour += 12;
-      if (!parts_.afternoon.value_or(true) && parts_.hour == 12) parts_.hour = 0;
+      if (!parts_.afternoon.value_or(false) && parts_.hour == 12) parts_.hour = 0;
     }
-    const std::int64_t days = FRESHET_TRY(date());
-    if (parts_.hour < 0 || parts_.hour > 23 || parts_.minute < 0 || parts_.minute > 59 || parts_.second < 0 ||
-        parts_.second > 59) {
-      return out_of_range();
-    }
-    const std::int64_t time = parts_.hour * repr::kMicrosPerHour + parts_.minute * repr::kMicrosPerMinute +
-                              parts_.second * repr::kMicrosPerSecond + parts_.micros;
-    std::int64_t out = 0;
-    if (__builtin_mul_overflow(days, repr::kMicrosPerDay, &out) || __builtin_add_overflow(out, time, &out) ||
-        !repr::is_valid_timestamp(out)) {
-      return fail(sqlstate::kDatetimeFieldOverflow, "timestamp out of range");
-    }
-    return out;
+    return {};
   }
 
   const std::vector<DateNode>& nodes_;
@@ -311,7 +324,15 @@ class Reader {
 }  // namespace
 
 Result<std::int64_t> parse_timestamp(const std::vector<DateNode>& nodes, std::string_view text) {
-  return Reader(nodes, text).run();
+  Reader reader(nodes, text);
+  FRESHET_TRY(reader.run());
+  return reader.timestamp();
+}
+
+Result<std::int32_t> parse_date(const std::vector<DateNode>& nodes, std::string_view text) {
+  Reader reader(nodes, text);
+  FRESHET_TRY(reader.run());
+  return reader.day();
 }
 
 }  // namespace freshet::expr

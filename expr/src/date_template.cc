@@ -108,7 +108,7 @@ bool take_keyword(std::string_view& text, DateNode& node) {
     node.pattern = keyword.pattern;
     node.letters = *letters;
     node.digits = keyword.digits;
-    node.text = keyword.text;
+    node.text = std::string(text.substr(0, keyword.text.size()));
     text.remove_prefix(keyword.text.size());
     if (text.starts_with("TH") || text.starts_with("th")) {
       node.ordinal = text[0];

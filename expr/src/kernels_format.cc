@@ -88,15 +88,11 @@ void add_date_printing(FunctionTable& table) {
             }));
 }
 
-// Numbers become decimals first; floats with 15 digits.
-Numeric decimal(const Numeric& x) { return x; }
-Numeric decimal(std::int32_t x) { return Numeric(x); }
-Numeric decimal(I8 x) { return Numeric(x); }
-Numeric decimal(float x) { return Numeric::from_float(x); }
-Numeric decimal(double x) {
-  const Result<Numeric> out = Numeric::from_double(x);
-  return out.has_value() ? out.value() : Numeric::nan();
-}
+std::string print_number(const NumberFormat& format, const Numeric& x) { return format.format(x); }
+std::string print_number(const NumberFormat& format, std::int32_t x) { return format.format(Numeric(x)); }
+std::string print_number(const NumberFormat& format, I8 x) { return format.format(Numeric(x)); }
+std::string print_number(const NumberFormat& format, float x) { return format.format_float(x, 6); }
+std::string print_number(const NumberFormat& format, double x) { return format.format_float(x, 15); }
 
 template <typename T>
 repr::ColumnPtr print_numbers(KernelCall& call) {
@@ -111,7 +107,7 @@ repr::ColumnPtr print_numbers(KernelCall& call) {
     if (validity.empty() || validity[row] != 0) {
       const Result<NumberFormat>& format = pattern.get(formats[row]);
       if (format.has_value()) {
-        out.buffer() += format.value().format(decimal(values[row]));
+        out.buffer() += print_number(format.value(), values[row]);
       } else {
         note_error(call, validity, row, format.error(), found);
       }
@@ -128,7 +124,7 @@ void add_number_printing(FunctionTable& table, K kind) {
   table.add("to_char", {kind, K::kText}, K::kText, {&kernel, true, false});
 }
 
-template <typename T, T (*finish)(I8)>
+template <typename T, Result<T> (*parse)(const std::vector<DateNode>&, View)>
 repr::ColumnPtr read_dates(KernelCall& call) {
   const Reader<View> texts(*call.arguments[0], call.rows);
   const Reader<View> formats(*call.arguments[1], call.rows);
@@ -138,9 +134,9 @@ repr::ColumnPtr read_dates(KernelCall& call) {
   DateTemplate pattern;
   for (std::size_t row = 0; row < call.rows; ++row) {
     if (!validity.empty() && validity[row] == 0) continue;
-    const Result<I8> time = parse_timestamp(pattern.get(formats[row]), texts[row]);
+    const Result<T> time = parse(pattern.get(formats[row]), texts[row]);
     if (time.has_value()) {
-      out[row] = finish(time.value());
+      out[row] = time.value();
     } else {
       note_error(call, validity, row, time.error(), found);
     }
@@ -148,9 +144,6 @@ repr::ColumnPtr read_dates(KernelCall& call) {
   finish_errors(call, found);
   return make_column(std::move(out), std::move(validity));
 }
-
-I8 whole_timestamp(I8 t) { return t; }
-std::int32_t date_part(I8 t) { return repr::date_from_timestamp(t); }
 
 }  // namespace
 
@@ -161,8 +154,8 @@ void add_date_formats(FunctionTable& table) {
   add_number_printing<I8>(table, K::kInt8);
   add_number_printing<float>(table, K::kFloat4);
   add_number_printing<double>(table, K::kFloat8);
-  static constexpr ScalarKernel timestamps{&read_dates<I8, &whole_timestamp>};
-  static constexpr ScalarKernel dates{&read_dates<std::int32_t, &date_part>};
+  static constexpr ScalarKernel timestamps{&read_dates<I8, &parse_timestamp>};
+  static constexpr ScalarKernel dates{&read_dates<std::int32_t, &parse_date>};
   table.add("to_timestamp", {K::kText, K::kText}, K::kTimestampTz, {&timestamps, true, false});
   table.add("to_date", {K::kText, K::kText}, K::kDate, {&dates, true, false});
 }

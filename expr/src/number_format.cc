@@ -2,6 +2,9 @@
 #include "number_format.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/utf8.h>
@@ -90,14 +93,14 @@ Result<NumberFormat> NumberFormat::parse(std::string_view text) {
 // Writes one number.
 class NumberFormat::Printer {
  public:
-  Printer(const NumberFormat& format, const repr::Numeric& value) : f_(format) {
-    const repr::Numeric rounded = value.round(f_.after_);
-    negative_ = rounded.is_negative();
-    if (!rounded.is_finite()) {
+  // `text` is the magnitude, rounded already; "" if there is none to show.
+  Printer(const NumberFormat& format, bool negative, const std::string& text)
+      : f_(format), negative_(negative) {
+    if (text.empty()) {
       overflow_ = true;
+      fraction_.assign(static_cast<std::size_t>(f_.after_), '#');
       return;
     }
-    const std::string text = rounded.abs().to_string();
     const std::size_t dot = text.find('.');
     whole_ = text.substr(0, dot);
     if (dot != std::string::npos) fraction_ = text.substr(dot + 1);
@@ -185,7 +188,7 @@ class NumberFormat::Printer {
     if (after_point_) {
       const auto index = static_cast<std::size_t>(fraction_at_++);
       if (overflow_) {
-        out_ += '#';
+        if (index < fraction_.size()) out_ += '#';
       } else if (index < relevant_) {
         out_ += fraction_[index];
       }
@@ -256,6 +259,22 @@ class NumberFormat::Printer {
   bool after_point_ = false;
 };
 
-std::string NumberFormat::format(const repr::Numeric& value) const { return Printer(*this, value).run(); }
+std::string NumberFormat::format(const repr::Numeric& value) const {
+  const repr::Numeric rounded = value.round(after_);
+  return Printer(*this, rounded.is_negative(), rounded.is_finite() ? rounded.abs().to_string() : "").run();
+}
+
+std::string NumberFormat::format_float(double value, int digits) const {
+  if (!std::isfinite(value)) return Printer(*this, value < 0, "").run();
+  const double magnitude = std::fabs(value);
+  const auto print = [&](int after) {
+    std::array<char, 350> text{};
+    const int size = std::snprintf(text.data(), text.size(), "%.*f", after, magnitude);
+    return std::string(text.data(), static_cast<std::size_t>(size));
+  };
+  const int whole = static_cast<int>(print(0).size());
+  const int room = std::max(digits - whole, 0);
+  return Printer(*this, value < 0, print(std::min(after_, room))).run();
+}
 
 }  // namespace freshet::expr

@@ -16,6 +16,8 @@ class NumberFormat {
   /// 42601 for templates that make no sense; 0A000 for V, RN and EEEE.
   static Result<NumberFormat> parse(std::string_view text);
   [[nodiscard]] std::string format(const repr::Numeric& value) const;
+  /// A binary number shows no more than `digits` digits, unless they stand before the point.
+  [[nodiscard]] std::string format_float(double value, int digits) const;
 
  private:
   enum class Kind : std::uint8_t { kNine, kZero, kPoint, kGroup, kSign, kMinus, kPlus, kPlusMinus, kOrdinal, kLiteral };
