@@ -103,6 +103,9 @@ Result<HirScalarPtr> Binder::array_expr(const PgQuery__AArrayExpr& array, const 
       return fail(unsupported("ARRAY of several dimensions is", array.location));
     }
     elements.push_back(FRESHET_TRY(expression(node, context)));
+    if (elements.back()->type.type.kind() == TypeKind::kArray) {
+      return fail(unsupported("ARRAY of arrays is", array.location));
+    }
   }
   if (elements.empty() && !target) {
     Error error = error_at(sqlstate::kIndeterminateDatatype, "cannot determine type of empty array", array.location);
@@ -163,14 +166,22 @@ Result<HirScalarPtr> Binder::indirection(const PgQuery__AIndirection& node, cons
 
 // -- subqueries ---------------------------------------------------------------------------------
 
+Result<BoundQuery> Binder::inner_query(const PgQuery__SubLink& link, const ExprContext& context) {
+  if (context.chain == nullptr) return query_node(link.subselect, nullptr);
+  Chain around = *context.chain;
+  around.clause = context.clause;
+  around.aggregates = context.aggregates;
+  return query_node(link.subselect, &around);
+}
+
 Result<HirScalarPtr> Binder::sub_link(const PgQuery__SubLink& link, const ExprContext& context) {
   switch (link.sub_link_type) {
     case PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK: {
-      const BoundQuery query = FRESHET_TRY(query_node(link.subselect, context.chain));
+      const BoundQuery query = FRESHET_TRY(inner_query(link, context));
       return hir::at(hir::exists(FRESHET_TRY(finished(query))), link.location);
     }
     case PG_QUERY__SUB_LINK_TYPE__EXPR_SUBLINK: {
-      const BoundQuery query = FRESHET_TRY(query_node(link.subselect, context.chain));
+      const BoundQuery query = FRESHET_TRY(inner_query(link, context));
       if (query.visible() != 1) {
         return fail(error_at(sqlstate::kSyntaxError, "subquery must return only one column", link.location));
       }
@@ -179,7 +190,7 @@ Result<HirScalarPtr> Binder::sub_link(const PgQuery__SubLink& link, const ExprCo
     case PG_QUERY__SUB_LINK_TYPE__ANY_SUBLINK:
     case PG_QUERY__SUB_LINK_TYPE__ALL_SUBLINK: return quantified_subquery(link, context);
     case PG_QUERY__SUB_LINK_TYPE__ARRAY_SUBLINK: {
-      const BoundQuery query = FRESHET_TRY(query_node(link.subselect, context.chain));
+      const BoundQuery query = FRESHET_TRY(inner_query(link, context));
       if (query.visible() != 1) {
         return fail(error_at(sqlstate::kSyntaxError, "subquery must return only one column", link.location));
       }
@@ -189,10 +200,13 @@ Result<HirScalarPtr> Binder::sub_link(const PgQuery__SubLink& link, const ExprCo
         relation = hir::top_k(relation, {}, query.order, query.limit, query.offset);
       }
       std::vector<HirScalarPtr> argument{hir::column(0, 0, relation->columns[0])};
-      const auto specs = expr::aggregates_named("array_agg");
-      if (specs.empty()) return fail(unsupported("ARRAY(subquery) is", link.location));
-      HirAggregate aggregate{.spec = specs.front(), .arguments = argument};
-      aggregate.type = {SqlType::array_of(relation->columns[0].type.without_typmod()), true};
+      // Of arrays it makes an array of one dimension more, whose type is the same.
+      const SqlType element = relation->columns[0].type.without_typmod();
+      const bool nested = element.kind() == TypeKind::kArray;
+      HirAggregate aggregate{
+          .spec = expr::aggregate_by_signature(nested ? "array_agg(anyarray)" : "array_agg(anynonarray)"), .arguments = argument};
+      FRESHET_ASSERT(aggregate.spec != nullptr);
+      aggregate.type = {nested ? element : SqlType::array_of(element), true};
       for (const expr::ColumnOrder& order : query.order) {
         aggregate.order_by.push_back(
             {hir::column(0, order.column, relation->columns[order.column]), order.descending, order.nulls_last});
@@ -212,7 +226,7 @@ Result<HirScalarPtr> Binder::quantified_subquery(const PgQuery__SubLink& link, c
   const std::vector<std::string> names = name_list(nodes(link.n_oper_name, link.oper_name));
   const std::string op = names.empty() ? "=" : names.back();
   std::vector<HirScalarPtr> left = FRESHET_TRY(row(link.testexpr, context));
-  const BoundQuery query = FRESHET_TRY(query_node(link.subselect, context.chain));
+  const BoundQuery query = FRESHET_TRY(inner_query(link, context));
   if (left.size() != query.visible()) {
     return fail(error_at(sqlstate::kSyntaxError,
                          left.size() < query.visible() ? "subquery has too many columns" : "subquery has too few columns",

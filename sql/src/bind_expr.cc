@@ -36,56 +36,70 @@ std::string quote_identifier(std::string_view name) {
   return quoted + '"';
 }
 
-std::string column_name_for(const PgQuery__Node* node) {
+namespace {
+
+/// A name, and whether it is better than that of a cast around it.
+struct ChosenName {
+  std::string name = "?column?";
+  bool strong = false;
+};
+
+ChosenName name_of_subquery(const PgQuery__SubLink& link);
+
+ChosenName choose_name(const PgQuery__Node* node) {
   switch (node->node_case) {
-    case PG_QUERY__NODE__NODE_COLUMN_REF: {
-      const auto names = name_list(nodes(node->column_ref->n_fields, node->column_ref->fields));
-      return names.back();
-    }
-    case PG_QUERY__NODE__NODE_FUNC_CALL: return name_list(nodes(node->func_call->n_funcname, node->func_call->funcname)).back();
-    case PG_QUERY__NODE__NODE_A_INDIRECTION: return column_name_for(node->a_indirection->arg);
+    case PG_QUERY__NODE__NODE_COLUMN_REF:
+      return {name_list(nodes(node->column_ref->n_fields, node->column_ref->fields)).back(), true};
+    case PG_QUERY__NODE__NODE_FUNC_CALL:
+      return {name_list(nodes(node->func_call->n_funcname, node->func_call->funcname)).back(), true};
+    case PG_QUERY__NODE__NODE_A_INDIRECTION: return choose_name(node->a_indirection->arg);
     case PG_QUERY__NODE__NODE_TYPE_CAST: {
-      const std::string inner = column_name_for(node->type_cast->arg);
-      if (inner != "?column?") return inner;
+      ChosenName inner = choose_name(node->type_cast->arg);
       const PgQuery__TypeName& type = *node->type_cast->type_name;
-      return type.n_names == 0 ? inner : name_list(nodes(type.n_names, type.names)).back();
+      if (!inner.strong && type.n_names > 0) inner.name = name_list(nodes(type.n_names, type.names)).back();
+      return inner;
     }
-    case PG_QUERY__NODE__NODE_COLLATE_CLAUSE: return column_name_for(node->collate_clause->arg);
+    case PG_QUERY__NODE__NODE_COLLATE_CLAUSE: return choose_name(node->collate_clause->arg);
     case PG_QUERY__NODE__NODE_CASE_EXPR: {
-      if (node->case_expr->defresult != nullptr) {
-        const std::string inner = column_name_for(node->case_expr->defresult);
-        if (inner != "?column?") return inner;
-      }
-      return "case";
+      ChosenName otherwise;
+      if (node->case_expr->defresult != nullptr) otherwise = choose_name(node->case_expr->defresult);
+      return otherwise.strong ? otherwise : ChosenName{"case", false};
     }
-    case PG_QUERY__NODE__NODE_A_ARRAY_EXPR: return "array";
-    case PG_QUERY__NODE__NODE_ROW_EXPR: return "row";
-    case PG_QUERY__NODE__NODE_COALESCE_EXPR: return "coalesce";
+    case PG_QUERY__NODE__NODE_A_ARRAY_EXPR: return {"array", true};
+    case PG_QUERY__NODE__NODE_ROW_EXPR: return {"row", true};
+    case PG_QUERY__NODE__NODE_COALESCE_EXPR: return {"coalesce", true};
     case PG_QUERY__NODE__NODE_MIN_MAX_EXPR:
-      return node->min_max_expr->op == PG_QUERY__MIN_MAX_OP__IS_GREATEST ? "greatest" : "least";
+      return {node->min_max_expr->op == PG_QUERY__MIN_MAX_OP__IS_GREATEST ? "greatest" : "least", true};
     case PG_QUERY__NODE__NODE_A_EXPR:
-      return node->a_expr->kind == PG_QUERY__A__EXPR__KIND__AEXPR_NULLIF ? "nullif" : "?column?";
+      if (node->a_expr->kind == PG_QUERY__A__EXPR__KIND__AEXPR_NULLIF) return {"nullif", true};
+      return {};
     case PG_QUERY__NODE__NODE_SQLVALUE_FUNCTION: {
       static constexpr const char* kNames[] = {"",          "current_date", "current_time", "current_time",
                                                "current_timestamp", "current_timestamp", "localtime", "localtime",
                                                "localtimestamp", "localtimestamp", "current_role", "current_user",
                                                "user", "session_user", "current_catalog", "current_schema"};
       const auto op = static_cast<std::size_t>(node->sqlvalue_function->op);
-      return op < std::size(kNames) ? kNames[op] : "?column?";
+      return op < std::size(kNames) ? ChosenName{kNames[op], true} : ChosenName{};
     }
-    case PG_QUERY__NODE__NODE_SUB_LINK: {
-      const PgQuery__SubLink& link = *node->sub_link;
-      if (link.sub_link_type == PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK) return "exists";
-      if (link.sub_link_type == PG_QUERY__SUB_LINK_TYPE__ARRAY_SUBLINK) return "array";
-      if (link.sub_link_type != PG_QUERY__SUB_LINK_TYPE__EXPR_SUBLINK) return "?column?";
-      const PgQuery__SelectStmt& select = *link.subselect->select_stmt;
-      if (select.n_target_list != 1) return "?column?";
-      const PgQuery__ResTarget& target = *select.target_list[0]->res_target;
-      return target.name != nullptr && *target.name != '\0' ? target.name : column_name_for(target.val);
-    }
-    default: return "?column?";
+    case PG_QUERY__NODE__NODE_SUB_LINK: return name_of_subquery(*node->sub_link);
+    default: return {};
   }
 }
+
+ChosenName name_of_subquery(const PgQuery__SubLink& link) {
+  if (link.sub_link_type == PG_QUERY__SUB_LINK_TYPE__EXISTS_SUBLINK) return {"exists", true};
+  if (link.sub_link_type == PG_QUERY__SUB_LINK_TYPE__ARRAY_SUBLINK) return {"array", true};
+  if (link.sub_link_type != PG_QUERY__SUB_LINK_TYPE__EXPR_SUBLINK) return {};
+  const PgQuery__SelectStmt* select = link.subselect->select_stmt;
+  while (select->larg != nullptr) select = select->larg;  // a set operation is called like its first query
+  if (select->n_target_list == 0) return {select->n_values_lists > 0 ? "column1" : "?column?", true};
+  const PgQuery__ResTarget& target = *select->target_list[0]->res_target;
+  return {target.name != nullptr && *target.name != '\0' ? target.name : choose_name(target.val).name, true};
+}
+
+}  // namespace
+
+std::string column_name_for(const PgQuery__Node* node) { return choose_name(node).name; }
 
 Result<HirScalarPtr> Binder::expression(const PgQuery__Node* node, const ExprContext& context) {
   switch (node->node_case) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Function calls: session functions, aggregates, set-returning and plain functions.
 #include <algorithm>
+#include <optional>
 
 #include <freshet/base/sqlstate.h>
 
@@ -197,18 +198,14 @@ Result<HirScalarPtr> Binder::set_returning(const PgQuery__FuncCall& call, const 
 
 Result<HirScalarPtr> Binder::aggregate(const PgQuery__FuncCall& call, const std::string& name,
                                        const ExprContext& context) {
-  if (context.in_aggregate) {
-    return fail(error_at(sqlstate::kGroupingError, "aggregate function calls cannot be nested", call.location));
-  }
-  if (context.aggregates == nullptr) {
-    return fail(error_at(sqlstate::kGroupingError,
-                         "aggregate functions are not allowed in " + std::string(context.clause), call.location));
-  }
-  ExprContext inner = context;
-  inner.aggregates = nullptr;
-  inner.set_returning = nullptr;
-  inner.in_aggregate = true;
-  inner.clause = "aggregate function calls";
+  ExprContext inside = context;
+  inside.set_returning = nullptr;
+  inside.clause = "aggregate function calls";
+  return place_aggregate(FRESHET_TRY(aggregate_call(call, name, inside)), context, call.location);
+}
+
+Result<HirAggregate> Binder::aggregate_call(const PgQuery__FuncCall& call, const std::string& name,
+                                            const ExprContext& inside) {
   const auto specs = expr::aggregates_named(name);
   HirAggregate aggregate;
   std::vector<HirScalarPtr> arguments;
@@ -222,18 +219,19 @@ Result<HirScalarPtr> Binder::aggregate(const PgQuery__FuncCall& call, const std:
     aggregate.spec = *star;
     aggregate.type = {TypeKind::kInt8, false};
   } else {
-    arguments = FRESHET_TRY(expressions(nodes(call.n_args, call.args), inner));
+    arguments = FRESHET_TRY(expressions(nodes(call.n_args, call.args), inside));
     FRESHET_TRY(choose_aggregate(specs, name, arguments, call.location, aggregate));
   }
   aggregate.arguments = std::move(arguments);
   aggregate.distinct = call.agg_distinct != 0;
   if (call.agg_filter != nullptr) {
-    inner.clause = "FILTER";
-    aggregate.filter = FRESHET_TRY(
-        typing_.coerce_to_boolean(expression(call.agg_filter, inner), "FILTER"));
+    ExprContext filter = inside;
+    filter.clause = "FILTER";
+    aggregate.filter = FRESHET_TRY(typing_.coerce_to_boolean(expression(call.agg_filter, filter), "FILTER"));
   }
   for (const PgQuery__Node* node : nodes(call.n_agg_order, call.agg_order)) {
-    HirScalarPtr key = FRESHET_TRY(typing_.settle(expression(node->sort_by->node, inner)));
+    // A literal of unknown type is not the argument it looks like, which has a type by now.
+    HirScalarPtr key = FRESHET_TRY(expression(node->sort_by->node, inside));
     const expr::ColumnOrder order = FRESHET_TRY(order_of(*node->sort_by, 0));
     if (aggregate.distinct && std::ranges::none_of(aggregate.arguments, [&](const HirScalarPtr& argument) {
           return hir::equal(*argument, *key);
@@ -242,14 +240,72 @@ Result<HirScalarPtr> Binder::aggregate(const PgQuery__FuncCall& call, const std:
                            "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
                            key->location));
     }
-    aggregate.order_by.push_back({std::move(key), order.descending, order.nulls_last});
+    aggregate.order_by.push_back({FRESHET_TRY(typing_.settle(key)), order.descending, order.nulls_last});
   }
+  return aggregate;
+}
+
+namespace {
+
+/// What an aggregate refers to, by levels.
+struct References {
+  std::optional<std::size_t> columns{};     ///< The innermost level of a column.
+  std::optional<std::size_t> aggregates{};  ///< The innermost level of an aggregate,
+  int location = -1;                        ///< which stands here.
+};
+
+void note_references(const HirScalarPtr& scalar, References& references) {
+  if (!scalar) return;
+  hir::visit(*scalar, 0, [&](const HirScalar& part, std::size_t depth) {
+    if (part.level < depth) return;  // of a subquery within
+    const std::size_t level = part.level - depth;
+    if (part.kind == HirScalar::Kind::kColumn) {
+      references.columns = std::min(level, references.columns.value_or(level));
+    } else if (part.kind == hir::kAggregateRef && level < references.aggregates.value_or(level + 1)) {
+      references.aggregates = level;
+      references.location = part.location;
+    }
+  });
+}
+
+/// Every scalar of `aggregate` replaced by f of it.
+template <typename F>
+void for_each_scalar(HirAggregate& aggregate, F f) {
+  for (HirScalarPtr& argument : aggregate.arguments) f(argument);
+  if (aggregate.filter) f(aggregate.filter);
+  for (HirAggregate::OrderBy& order : aggregate.order_by) f(order.expression);
+}
+
+}  // namespace
+
+// An aggregate belongs to the innermost query that it uses columns or aggregates of; without any, to its own.
+Result<HirScalarPtr> Binder::place_aggregate(HirAggregate aggregate, const ExprContext& context, int location) {
+  References references;
+  for_each_scalar(aggregate, [&](HirScalarPtr& scalar) { note_references(scalar, references); });
+  std::size_t level = references.columns.value_or(references.aggregates.value_or(0));
+  if (references.aggregates && *references.aggregates <= level) {
+    return fail(error_at(sqlstate::kGroupingError, "aggregate function calls cannot be nested", references.location));
+  }
+  std::string_view clause = context.clause;
+  std::vector<HirAggregate>* owner = context.aggregates;
+  if (level > 0) {
+    const Chain* link = context.chain;
+    for (std::size_t i = 0; i < level; ++i) link = link->outer;
+    clause = link->clause;
+    owner = link->aggregates;
+  }
+  if (owner == nullptr) {
+    return fail(error_at(sqlstate::kGroupingError, "aggregate functions are not allowed in " + std::string(clause), location));
+  }
+  const auto outwards = -static_cast<std::ptrdiff_t>(level);
+  for_each_scalar(aggregate, [&](HirScalarPtr& scalar) { scalar = hir::shift(scalar, 0, outwards); });
   HirScalar scalar;
   scalar.kind = hir::kAggregateRef;
   scalar.type = aggregate.type;
-  scalar.index = context.aggregates->size();
-  scalar.location = call.location;
-  context.aggregates->push_back(std::move(aggregate));
+  scalar.level = level;
+  scalar.index = owner->size();
+  scalar.location = location;
+  owner->push_back(std::move(aggregate));
   return HirScalarPtr(std::make_shared<const HirScalar>(std::move(scalar)));
 }
 

@@ -120,6 +120,35 @@ Result<HirScalarPtr> Binder::row_comparison(std::string_view op, const std::vect
   return result;
 }
 
+// Items without columns get one common type with the left side, as the elements of an array would, if there is one;
+// the others are compared as they are.
+Result<std::optional<SqlType>> Binder::unify_items(const HirScalarPtr& left, std::vector<HirScalarPtr>& items) {
+  std::vector<HirScalarPtr> all{left};
+  std::vector<std::size_t> plain;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    bool has_column = false;
+    hir::visit(*items[i], 0, [&](const HirScalar& part, std::size_t depth) {
+      const bool refers = part.kind == HirScalar::Kind::kColumn || part.kind == hir::kAggregateRef;
+      has_column = has_column || (refers && part.level == depth);
+    });
+    if (has_column) continue;
+    plain.push_back(i);
+    all.push_back(items[i]);
+  }
+  if (plain.size() < 2) return std::nullopt;
+  const Result<SqlType> chosen = typing_.common_type(all, "IN");
+  if (!chosen) return std::nullopt;
+  const SqlType common = chosen->without_typmod();
+  const bool fits = std::ranges::all_of(
+      all, [&](const HirScalarPtr& scalar) { return can_coerce_implicitly(scalar->type.type, common); });
+  if (!fits) return std::nullopt;
+  for (const std::size_t i : plain) {
+    items[i] = FRESHET_TRY(typing_.coerce(items[i], common, CastContext::kImplicit));
+    if (auto value = fold(items[i])) items[i] = *value;  // what fails does so when it is evaluated
+  }
+  return common;
+}
+
 Result<HirScalarPtr> Binder::in_list(const PgQuery__AExpr& expr, const ExprContext& context) {
   const std::string op = FRESHET_TRY(operator_name(expr));
   const bool negated = op == "<>";
@@ -127,31 +156,17 @@ Result<HirScalarPtr> Binder::in_list(const PgQuery__AExpr& expr, const ExprConte
   FRESHET_ASSERT(expr.rexpr->node_case == PG_QUERY__NODE__NODE_LIST);
   const auto items = nodes(expr.rexpr->list->n_items, expr.rexpr->list->items);
   if (left.size() == 1 && items.size() > 1) {
-    // One common type for all of them, as an array would have, if there is one.
     std::vector<HirScalarPtr> values = FRESHET_TRY(expressions(items, context));
-    std::vector<HirScalarPtr> all = values;
-    all.push_back(left[0]);
-    auto common = typing_.common_type(all, "IN");
+    const std::optional<SqlType> common = FRESHET_TRY(unify_items(left[0], values));
     const bool constants = std::ranges::all_of(
         values, [](const HirScalarPtr& v) { return v->kind == HirScalar::Kind::kLiteral; });
-    if (common && constants) {
+    if (common && common->kind() != TypeKind::kArray && constants && items.size() > 4) {
       repr::ArrayValue array;
-      bool exact = true;
-      for (HirScalarPtr& value : values) {
-        HirScalarPtr typed = FRESHET_TRY(typing_.coerce(value, common->without_typmod(), CastContext::kImplicit));
-        typed = FRESHET_TRY(fold(typed));
-        if (typed->kind != HirScalar::Kind::kLiteral) {
-          exact = false;
-          break;
-        }
-        array.elements.push_back(typed->value);
-      }
-      if (exact && items.size() > 4) {
-        array.dimensions.push_back({1, static_cast<std::int32_t>(array.elements.size())});
-        HirScalarPtr literal = hir::literal(repr::Datum(std::make_shared<const repr::ArrayValue>(std::move(array))),
-                                            SqlType::array_of(common->without_typmod()));
-        return typing_.quantified(op, !negated, left[0], std::move(literal), expr.location);
-      }
+      for (const HirScalarPtr& value : values) array.elements.push_back(value->value);
+      array.dimensions.push_back({1, static_cast<std::int32_t>(array.elements.size())});
+      HirScalarPtr literal = hir::literal(repr::Datum(std::make_shared<const repr::ArrayValue>(std::move(array))),
+                                          SqlType::array_of(*common));
+      return typing_.quantified(op, !negated, left[0], std::move(literal), expr.location);
     }
     std::vector<HirScalarPtr> parts;
     for (HirScalarPtr& value : values) {
@@ -214,7 +229,8 @@ Result<HirScalarPtr> Binder::null_if(const PgQuery__AExpr& expr, const ExprConte
   HirScalarPtr left = FRESHET_TRY(expression(expr.lexpr, context));
   HirScalarPtr right = FRESHET_TRY(expression(expr.rexpr, context));
   HirScalarPtr equal = FRESHET_TRY(typing_.binary("=", left, right, expr.location));
-  HirScalarPtr value = is_unknown(*left) ? equal->arguments[0] : left;
+  // The type is that of the operator's left side: text for varchar.
+  const HirScalarPtr value = equal->arguments[0];
   return hir::if_then(equal, hir::null(value->type.type), value);
 }
 

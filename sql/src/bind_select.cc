@@ -56,6 +56,14 @@ Result<std::size_t> target_position(std::int32_t position, std::size_t visible, 
   return static_cast<std::size_t>(position - 1);
 }
 
+// The `index`th group key in place of `node`, if that is what it computes, perhaps under another name of its type
+// (varchar as text, numeric(4,2) as numeric).
+HirScalarPtr grouped_as(const HirScalar& node, const HirScalarPtr& key, std::size_t index, std::size_t depth) {
+  if (node.kind != key->kind) return nullptr;
+  if (!hir::equal(node, *hir::relabel(key, node.type.type))) return nullptr;
+  return hir::relabel(hir::column(depth, index, key->type), node.type.type);
+}
+
 bool is_star(const PgQuery__Node* node) {
   if (node->node_case != PG_QUERY__NODE__NODE_COLUMN_REF) return false;
   const PgQuery__ColumnRef& ref = *node->column_ref;
@@ -195,8 +203,9 @@ Result<void> Binder::group_keys(const PgQuery__SelectStmt& select, SelectWork& w
     }
     HirScalarPtr key = FRESHET_TRY(group_key(node, work));
     bool aggregate = false;
-    hir::visit(*key, 0, [&](const HirScalar& part, std::size_t) {
-      aggregate = aggregate || part.kind == hir::kAggregateRef || part.kind == hir::kSetReturningRef;
+    hir::visit(*key, 0, [&](const HirScalar& part, std::size_t depth) {
+      const bool computed = part.kind == hir::kAggregateRef || part.kind == hir::kSetReturningRef;
+      aggregate = aggregate || (computed && part.level == depth);
     });
     if (aggregate) {
       return fail(error_at(sqlstate::kGroupingError, "aggregate functions are not allowed in GROUP BY", key->location));
@@ -217,7 +226,7 @@ Result<void> Binder::grouping(SelectWork& work) {
     if (node->kind != HirScalar::Kind::kLiteral) {
       for (std::size_t i = 0; i < work.keys.size(); ++i) {
         const HirScalarPtr key = depth == 0 ? work.keys[i] : hir::shift(work.keys[i], 0, static_cast<std::ptrdiff_t>(depth));
-        if (hir::equal(*node, *key)) return hir::at(hir::column(depth, i, key->type), node->location);
+        if (const HirScalarPtr found = grouped_as(*node, key, i, depth)) return hir::at(found, node->location);
       }
     }
     if (node->kind == HirScalar::Kind::kColumn && node->level == depth && !failed) {

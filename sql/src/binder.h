@@ -46,6 +46,9 @@ struct Chain {
   const Chain* outer = nullptr;
   bool visible = true;  ///< False: counts as a level, but its columns may not be named here.
   bool outer_join = false;  ///< Why: the join is RIGHT or FULL.
+  /// Around a subquery of an expression: where the expression stands, and the aggregates of its query (null: none there).
+  std::string_view clause = "FROM clause of their own query level";
+  std::vector<HirAggregate>* aggregates = nullptr;
 };
 
 struct SetReturningCall {
@@ -60,7 +63,6 @@ struct ExprContext {
   std::string_view clause = "expression";                 ///< "WHERE", "GROUP BY": for messages.
   std::vector<HirAggregate>* aggregates = nullptr;        ///< Null: no aggregates here.
   std::vector<SetReturningCall>* set_returning = nullptr; ///< Null: no set-returning functions here.
-  bool in_aggregate = false;
 };
 
 /// A query, bound: `relation` has the visible columns first, then those that only ORDER BY needs.
@@ -204,6 +206,7 @@ class Binder {
   Result<HirScalarPtr> operator_expr(const PgQuery__AExpr& expr, const ExprContext& context);
   Result<HirScalarPtr> simple_operator(const PgQuery__AExpr& expr, const ExprContext& context);
   Result<HirScalarPtr> in_list(const PgQuery__AExpr& expr, const ExprContext& context);
+  Result<std::optional<repr::SqlType>> unify_items(const HirScalarPtr& left, std::vector<HirScalarPtr>& items);
   Result<HirScalarPtr> between(const PgQuery__AExpr& expr, const ExprContext& context);
   Result<HirScalarPtr> pattern(const PgQuery__AExpr& expr, const ExprContext& context);
   Result<HirScalarPtr> distinct_from(const PgQuery__AExpr& expr, const ExprContext& context);
@@ -223,6 +226,8 @@ class Binder {
                                   std::optional<repr::SqlType> type);
   Result<HirScalarPtr> indirection(const PgQuery__AIndirection& node, const ExprContext& context);
   Result<HirScalarPtr> sub_link(const PgQuery__SubLink& link, const ExprContext& context);
+  /// The query of `link`, whose outer row is that of `context`.
+  Result<BoundQuery> inner_query(const PgQuery__SubLink& link, const ExprContext& context);
   Result<HirScalarPtr> quantified_subquery(const PgQuery__SubLink& link, const ExprContext& context);
   Result<HirScalarPtr> value_function(const PgQuery__SQLValueFunction& function);
   Result<std::vector<HirScalarPtr>> expressions(std::span<PgQuery__Node* const> list, const ExprContext& context);
@@ -230,6 +235,8 @@ class Binder {
   // -- bind_function.cc, bind_aggregate.cc, catalog_functions.cc
   Result<HirScalarPtr> func_call(const PgQuery__FuncCall& call, const ExprContext& context);
   Result<HirScalarPtr> aggregate(const PgQuery__FuncCall& call, const std::string& name, const ExprContext& context);
+  Result<HirAggregate> aggregate_call(const PgQuery__FuncCall& call, const std::string& name, const ExprContext& inside);
+  Result<HirScalarPtr> place_aggregate(HirAggregate aggregate, const ExprContext& context, int location);
   Result<void> choose_aggregate(std::span<const expr::AggregateSpec* const> specs, const std::string& name,
                                 std::vector<HirScalarPtr>& arguments, int location, HirAggregate& aggregate);
   Result<HirScalarPtr> set_returning(const PgQuery__FuncCall& call, const std::string& name,

@@ -128,8 +128,7 @@ Result<HirScalarPtr> Typing::coerce(const HirScalarPtr& scalar, const SqlType& t
   if (!(from.without_typmod() == plain)) {
     const auto cast = expr::find_cast(from.without_typmod(), plain);
     if (!cast || !allows(context, cast->context)) {
-      const bool exists = cast.has_value() && context != CastContext::kExplicit;
-      return fail(error_at(exists ? sqlstate::kDatatypeMismatch : sqlstate::kCannotCoerce,
+      return fail(error_at(sqlstate::kCannotCoerce,
                            "cannot cast type " + type_name(from) + " to " + type_name(type),
                            location >= 0 ? location : scalar->location));
     }

@@ -122,9 +122,11 @@ void assume_same_type(std::vector<Candidate>& candidates, std::span<const SqlTyp
     known = type;
   }
   if (!known) return;
+  const std::vector<SqlType> assumed(types.size(), *known);
   std::vector<Candidate> kept = candidates;
   std::erase_if(kept, [&](const Candidate& candidate) {
-    return !std::ranges::all_of(candidate.arguments, [&](const ArgumentType& p) { return accepts(p, *known); });
+    return !agrees(candidate, assumed) ||
+           !std::ranges::all_of(candidate.arguments, [&](const ArgumentType& p) { return accepts(p, *known); });
   });
   if (kept.size() == 1) candidates = std::move(kept);
 }
