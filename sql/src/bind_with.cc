@@ -11,6 +11,11 @@
 namespace freshet::sql {
 namespace {
 
+/// The `index`th column, perhaps of a type that is not known yet.
+HirScalarPtr output_of(const BoundQuery& query, std::size_t index) {
+  return query.input ? query.outputs[index] : hir::column(0, index, query.relation->columns[index]);
+}
+
 using repr::SqlType;
 
 std::vector<repr::ColumnType> all_nullable(std::vector<repr::ColumnType> columns) {
@@ -127,9 +132,11 @@ Result<void> Binder::recursive_cte(const PgQuery__CommonTableExpr& cte, const Ch
   std::vector<SqlType> types;
   for (std::size_t i = 0; i < start->arity(); ++i) {
     types.push_back(start->columns[i].type);
-    const SqlType own = step.input ? step.outputs[i]->type.type : step.relation->columns[i].type;
-    if (own.kind() == repr::TypeKind::kUnknown || own == types[i]) continue;
-    if (!can_coerce_implicitly(own, types[i])) {
+    const HirScalarPtr again = output_of(step, i);
+    if (is_unknown(*again)) continue;
+    const std::vector<HirScalarPtr> both{hir::column(0, i, start->columns[i]), again};
+    const SqlType own = FRESHET_TRY(typing_.common_type(both, "UNION"));
+    if (!(own == types[i])) {
       Error error = error_at(sqlstate::kDatatypeMismatch,
                              "recursive query \"" + name + "\" column " + std::to_string(i + 1) + " has type " +
                                  type_name(types[i]) + " in non-recursive term but type " + type_name(own) + " overall",
@@ -152,6 +159,32 @@ Result<void> Binder::recursive_cte(const PgQuery__CommonTableExpr& cte, const Ch
   bindings.items.push_back({.ids = {id}, .values = {std::move(value)}, .recursive = true});
   return {};
 }
+
+namespace {
+
+// Literals take the declared types, and modifiers are applied, but nothing is converted unasked.
+Result<void> check_declared(const PgQuery__CommonTableExpr& cte, const BoundQuery& query,
+                            const std::vector<SqlType>& declared) {
+  std::string wanted;
+  std::string found;
+  bool same = true;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const HirScalarPtr output = output_of(query, i);
+    const SqlType own = is_unknown(*output) ? declared[i] : output->type.type;
+    same = same && own.without_typmod() == declared[i].without_typmod();
+    wanted += (i == 0 ? "" : ", ") + type_name(declared[i]);
+    found += (i == 0 ? "" : ", ") + type_name(own);
+  }
+  if (same) return {};
+  Error error = error_at(sqlstate::kDatatypeMismatch,
+                         "WITH MUTUALLY RECURSIVE query \"" + std::string(cte.ctename) + "\" declared types (" + wanted +
+                             "), but query returns types (" + found + ")",
+                         cte.location);
+  error.hint = "Cast the columns of the query to the declared types.";
+  return fail(std::move(error));
+}
+
+}  // namespace
 
 Result<void> Binder::mutually_recursive(const PgQuery__WithClause& with, const Chain* outer, WithBindings& bindings) {
   const MutuallyRecursive& found = body_.mutually_recursive.at(with.location);
@@ -180,6 +213,7 @@ Result<void> Binder::mutually_recursive(const PgQuery__WithClause& with, const C
                            cte.location));
     }
     const std::vector<std::string> names = name_list(nodes(cte.n_aliascolnames, cte.aliascolnames));
+    FRESHET_TRY(check_declared(cte, query, declared[i]));
     query = FRESHET_TRY(cast_outputs(std::move(query), declared[i], CastContext::kAssignment, &names));
     item.values.push_back(FRESHET_TRY(finished(query)));
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "front.h"
 
+#include <utility>
+
 #include <freshet/base/sqlstate.h>
 
 namespace freshet::sql {
@@ -60,7 +62,7 @@ KindAndTag transaction_kind(const PgQuery__TransactionStmt& stmt) {
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_START: return {StatementKind::kBegin, "START TRANSACTION"};
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_COMMIT: return {StatementKind::kCommit, "COMMIT"};
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_ROLLBACK: return {StatementKind::kRollback, "ROLLBACK"};
-    default: return {StatementKind::kOther, "SAVEPOINT"};
+    default: return {StatementKind::kOther, "OTHER"};
   }
 }
 
@@ -151,6 +153,11 @@ Result<void> Front::create(Work& w) {
   if (what.is("view")) return create_view(w);
   if (what.is("materialized")) return create_materialized_view(w);
   if (what.is("table")) return create_table(w);
+  for (const auto& [word, name] : {std::pair("sink", "SINK"), std::pair("connection", "CONNECTION"),
+                                   std::pair("secret", "SECRET"), std::pair("cluster", "CLUSTER")}) {
+    if (!what.is(word)) continue;
+    return fail(error_at(sqlstate::kFeatureNotSupported, std::string("CREATE ") + name + " is not supported", w.at + skip));
+  }
   return generic(w);
 }
 

@@ -3,6 +3,7 @@
 
 #include <freshet/base/sqlstate.h>
 
+#include "lexer.h"
 #include "pg_tree.h"
 #include "planner.h"
 
@@ -20,6 +21,24 @@ Result<Plan> Planner::run() {
   plan.notices = std::move(notices_);
   return plan;
 }
+
+namespace {
+
+// What a statement that is refused is called: CREATE SEQUENCE, VACUUM.
+std::string first_words(std::string_view text) {
+  const std::vector<Token> tokens = tokenize(text);
+  std::string words = tokens.front().text;
+  bool more = false;
+  for (const char* head : {"create", "drop", "alter", "prepare", "commit", "rollback", "release", "import", "security",
+                           "reassign", "set", "refresh"}) {
+    more = more || tokens.front().is(head);
+  }
+  if (more && tokens.size() > 1 && tokens[1].is_name()) words += " " + tokens[1].text;
+  for (char& c : words) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return words;
+}
+
+}  // namespace
 
 Result<Plan::Node> Planner::dispatch() {
   switch (statement_.kind()) {
@@ -55,8 +74,7 @@ Result<Plan::Node> Planner::dispatch() {
     case StatementKind::kComment: return fail(unsupported("COMMENT ON is", -1));
     case StatementKind::kOther: break;
   }
-  std::string words(statement_.text().substr(0, statement_.text().find_first_of(" \t\n\r;(")));
-  return fail(unsupported("statement " + words + (body_.tag == "OTHER" ? "" : " (" + body_.tag + ")") + " is", -1));
+  return fail(unsupported(body_.tag == "OTHER" ? first_words(statement_.text()) + " is" : body_.tag + " is", -1));
 }
 
 namespace {

@@ -225,6 +225,11 @@ Result<Plan::Node> Planner::create_table() {
   if (stmt.relation->relpersistence != nullptr && std::string_view(stmt.relation->relpersistence) == "t") {
     return fail(unsupported("temporary tables are", stmt.relation->location));
   }
+  if (stmt.relation->relpersistence != nullptr && std::string_view(stmt.relation->relpersistence) == "u") {
+    return fail(unsupported("unlogged tables are", stmt.relation->location));
+  }
+  if (stmt.tablespacename != nullptr && *stmt.tablespacename != '\0') return fail(unsupported("TABLESPACE is", -1));
+  if (stmt.access_method != nullptr && *stmt.access_method != '\0') return fail(unsupported("USING in CREATE TABLE is", -1));
   if (stmt.partspec != nullptr || stmt.partbound != nullptr) return fail(unsupported("partitioned tables are", -1));
   if (stmt.n_inh_relations > 0) return fail(unsupported("INHERITS is", -1));
   if (stmt.of_typename != nullptr) return fail(unsupported("typed tables are", -1));
