@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "datum_order.h"
+#include "literal_safety.h"
 #include "polymorphic.h"
 
 namespace freshet::expr {
@@ -113,7 +114,9 @@ std::strong_ordering order_contents(const Scalar::Node& a, const Scalar::Node& b
 
 struct Scalar::Body {
   Body(Node n, ColumnType t) : node(std::move(n)), type(std::move(t)), hash(hash_node(node)) {
-    if (const auto* call = std::get_if<Call>(&node)) can_fail = call->function->can_fail;
+    if (const auto* call = std::get_if<Call>(&node)) {
+      can_fail = call->function->can_fail && !is_safe_call(*call->function, call->arguments);
+    }
     if (std::holds_alternative<Failure>(node)) can_fail = true;
     if (std::holds_alternative<MzNow>(node)) contains_mz_now = true;
     for (const Scalar& child : arguments_of(node)) {
