@@ -42,7 +42,8 @@ repr::SqlType read_type(ByteReader& in, int depth = 0) {
   const auto kind = static_cast<repr::TypeKind>(in.u8());
   const auto typmod = static_cast<std::int32_t>(in.svarint());
   if (kind != repr::TypeKind::kArray) return repr::SqlType(kind, typmod);
-  if (depth > 8) return in.bad(), repr::SqlType();
+  // An array of arrays is no type.
+  if (depth > 0) return in.bad(), repr::SqlType();
   return repr::SqlType::array_of(read_type(in, depth + 1));
 }
 

@@ -33,6 +33,7 @@ Result<repr::SqlType> decode_type(std::string_view bytes, int depth = 0) {
     if (field->number == 2) typmod = FRESHET_TRY(field->integer());
     if (field->number == 3) element = FRESHET_TRY(decode_type(field->payload, depth + 1));
   }
+  if (element && element->kind() == repr::TypeKind::kArray) return fail(corrupt("array type"));
   if (element) return repr::SqlType::array_of(*element);
   for (repr::TypeKind known : repr::all_type_kinds()) {
     if (static_cast<std::uint64_t>(known) == kind && known != repr::TypeKind::kArray) {
