@@ -10,6 +10,7 @@ namespace differential {
 template <typename K, typename V, typename T, typename R>
 void Trace<K, V, T, R>::insert(BatchRef batch) {
   const Frontier since = holds_.since();
+  const BatchRef arrived = batch;  // an import may want its updates though nobody reads the trace
   if (since.empty()) {  // nobody can read: keep the interval, not the updates
     batch = std::make_shared<Batch<K, V, T, R>>(batch->lower(), batch->upper(), batch->since(),
                                                 Run<K, V, T, R>{});
@@ -18,7 +19,7 @@ void Trace<K, V, T, R>::insert(BatchRef batch) {
   spine_.insert(batch, since);
   publish();
   std::erase_if(listeners_, [&](Listener& listener) {
-    return !listener(batch->empty() ? BatchRef{} : batch, spine_.upper());
+    return !listener(arrived->empty() ? BatchRef{} : arrived, spine_.upper());
   });
 }
 
