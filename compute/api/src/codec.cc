@@ -223,7 +223,7 @@ void write(wire::Peek::Builder out, const Peek& peek) {
     auto target = out.getTarget().initCollection();
     write(target.initId(), collection.id);
     // A relation without rows carries its type.
-    target.setType(as_data(expr::encode(expr::Relation::empty(collection.desc.type))));
+    target.setType(as_data(expr::encode(expr::Relation::get(collection.id, collection.desc.type))));
     auto names = target.initNames(static_cast<unsigned>(collection.desc.names.size()));
     for (unsigned i = 0; i < names.size(); ++i) names.set(i, as_data(collection.desc.names[i]));
   }
