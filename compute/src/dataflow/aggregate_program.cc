@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataflow/aggregate_program.h"
 
-#include <cstring>
-
 #include "dataflow/row_layout.h"
 
 namespace freshet::compute {
@@ -102,7 +100,7 @@ void AggregateProgram::encode_section(std::size_t index, const repr::Chunk& chun
       if (section.descending) complement(value, from);
       value.append(rows[row].substr(value.size() - from));
     } else if (section.kind == Kind::kOrdered) {
-      TopKProgram::append_value(order[row], rows[row], value);
+      value.append(order[row]).append(rows[row]);
     } else {
       value.append(rows[row]);
     }
@@ -161,7 +159,7 @@ bool AggregateProgram::Reading::take(std::string_view value, Diff count) {
   }
   std::string plain;
   std::string_view row = value;
-  if (section_.kind == Kind::kOrdered) row = TopKProgram::row_of(value);
+  if (section_.kind == Kind::kOrdered) row = value.substr(section_.order_encoder->size(value));
   if (section_.kind == Kind::kExtremum && section_.descending) {
     plain = value;
     complement(plain, 0);

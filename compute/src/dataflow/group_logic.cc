@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataflow/group_logic.h"
 
-#include <cstring>
-
 #include <freshet/expr/eval.h>
 
 #include "dataflow/row_layout.h"
@@ -21,6 +19,7 @@ TopKProgram::TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, 
       offset_(node.offset),
       types_(types),
       codec_(sql_types(types)),
+      order_(types, node.order),
       may_be_negative_(may_be_negative) {
   if (!limit_) {
     fixed_limit_ = UINT64_MAX;
@@ -31,19 +30,6 @@ TopKProgram::TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, 
       fixed_limit_ = static_cast<std::uint64_t>(literal->value.get<std::int64_t>());
     }
   }
-}
-
-std::string_view TopKProgram::row_of(std::string_view value) {
-  std::uint32_t order = 0;
-  std::memcpy(&order, value.data() + value.size() - sizeof order, sizeof order);
-  return value.substr(order, value.size() - sizeof order - order);
-}
-
-void TopKProgram::append_value(std::string_view order, std::string_view row, std::string& out) {
-  const auto size = static_cast<std::uint32_t>(order.size());
-  out.append(order);
-  out.append(row);
-  out.append(reinterpret_cast<const char*>(&size), sizeof size);
 }
 
 TopKProgram::Limit TopKProgram::limit_of(std::string_view row) const {

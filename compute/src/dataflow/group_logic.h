@@ -16,6 +16,7 @@
 #include <freshet/repr/time.h>
 
 #include "dataflow/error_flow.h"
+#include "dataflow/order_encoder.h"
 
 namespace freshet::compute {
 
@@ -94,7 +95,7 @@ struct MatchedLogic {
   }
 };
 
-/// The first rows of each group: values are order bytes, the row, and the length of the order bytes (4 bytes).
+/// The first rows of each group: values are order bytes, then the row.
 class TopKProgram {
  public:
   TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, bool may_be_negative);
@@ -119,8 +120,7 @@ class TopKProgram {
     for (const auto& [row, count] : rows) push_tagged(output, kRowTag, row, count);
   }
 
-  [[nodiscard]] static std::string_view row_of(std::string_view value);
-  static void append_value(std::string_view order, std::string_view row, std::string& out);
+  [[nodiscard]] std::string_view row_of(std::string_view value) const { return value.substr(order_.size(value)); }
 
  private:
   struct Limit {
@@ -137,6 +137,7 @@ class TopKProgram {
   std::uint64_t offset_;
   ColumnTypes types_;
   repr::RowCodec codec_;
+  OrderEncoder order_;
   bool may_be_negative_;
 };
 

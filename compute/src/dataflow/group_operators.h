@@ -59,7 +59,7 @@ class OrderRows {
       differential::RowUpdates<T> updates;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         updates.keys.push(keys[i]);
-        TopKProgram::append_value(order[i], encoded[i], updates.vals.open());
+        updates.vals.open().append(order[i]).append(encoded[i]);
         updates.vals.close();
         updates.times.push(rows.time(i));
         updates.diffs.push_back(rows.chunk.diff(i));

@@ -39,4 +39,21 @@ repr::BytesVector OrderEncoder::encode(std::span<const repr::ColumnPtr> columns,
   return result;
 }
 
+std::size_t OrderEncoder::size(std::string_view value) const {
+  std::size_t at = 0;
+  std::string plain;
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    const bool is_null = (value[at++] == '\1') == order_[k].nulls_last;
+    if (is_null) continue;
+    std::string_view rest = value.substr(at);
+    if (order_[k].descending) {
+      plain.assign(rest);
+      complement(plain, 0);
+      rest = plain;
+    }
+    at += codecs_[k].key_size(rest);
+  }
+  return at;
+}
+
 }  // namespace freshet::compute

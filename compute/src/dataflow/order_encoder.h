@@ -22,6 +22,9 @@ class OrderEncoder {
   [[nodiscard]] bool empty() const { return order_.empty(); }
   /// One value for each row; equal rows in this order have equal bytes.
   [[nodiscard]] repr::BytesVector encode(std::span<const repr::ColumnPtr> columns, std::size_t rows) const;
+  /// How many of the first bytes of `value` are such bytes, whatever follows. (A length behind them would sort
+  /// a row and the same row with a form the wrong way round.)
+  [[nodiscard]] std::size_t size(std::string_view value) const;
 
  private:
   std::vector<expr::ColumnOrder> order_;
