@@ -192,7 +192,8 @@ BuiltFlow build_flow(timely::Runtime& runtime, const expr::DataflowDescription& 
         Renderer<SqlTime> renderer(scope,
                                    {.as_of = description.as_of,
                                     .until = description.until,
-                                    .block_bytes = options.block_bytes},
+                                    .block_bytes = options.block_bytes,
+                                    .futures = flow.futures},
                                    nullptr);
         Builder builder{description, imported, callbacks, options, flow, renderer, scope};
         for (const auto& [id, source] : description.sources) builder.import_source(id, source, demand.at(id));

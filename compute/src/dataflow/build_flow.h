@@ -11,6 +11,7 @@
 #include <timely/runtime.h>
 
 #include "dataflow/collector.h"
+#include "dataflow/future_times.h"
 #include "dataflow/rows.h"
 #include "dataflow/row_layout.h"
 #include "dataflow/source_queue.h"
@@ -39,6 +40,7 @@ struct BuiltFlow {
   std::map<expr::GlobalId, std::shared_ptr<SourceQueue>> queues{};
   std::map<expr::GlobalId, std::shared_ptr<IndexTraces>> indexes{};
   std::map<expr::GlobalId, std::shared_ptr<Collector>> collectors{};
+  std::shared_ptr<FutureTimes> futures = std::make_shared<FutureTimes>();
 };
 
 struct FlowOptions {

@@ -193,6 +193,7 @@ void DataflowCore::computed(const FlowPtr& flow, GlobalId id, SqlTime upper) {
   if (const auto view = flow->views.find(id); view != flow->views.end()) return view->second->computed(upper);
   if (const auto s = flow->subscriptions.find(id); s != flow->subscriptions.end()) {
     report_subscription(id, s->second, flow->description.as_of, flow->description.until, upper);
+    if (!s->second.ended && upper != repr::kClosed) wake_for_future(flow, id, upper);
   }
   respond(compute_api::FrontierUpdate{id, upper});
   if (flow->built.indexes.contains(id)) answer_ready_peeks(id, upper);

@@ -41,6 +41,7 @@ class DataflowCore {
     std::shared_ptr<Collector> collector;
     SqlTime reported = 0;
     bool ended = false;
+    SqlTime wakes_at = 0;  ///< A timer asks for this time.
   };
   /// A dataflow and what the control side knows of it. Alive while exported or imported.
   struct Flow {
@@ -54,6 +55,8 @@ class DataflowCore {
     std::map<GlobalId, std::shared_ptr<ViewSink>> views{};
     bool scheduled = false;
     [[nodiscard]] bool reads(const Flow& other) const;
+    /// The next time that a temporal filter in it, or in what it imports, knows of.
+    [[nodiscard]] std::optional<SqlTime> next_future(SqlTime upper) const;
   };
   using FlowPtr = std::shared_ptr<Flow>;
 
@@ -77,6 +80,8 @@ class DataflowCore {
   void read_more(const FlowPtr& flow, GlobalId id);
   void take_event(const FlowPtr& flow, GlobalId id, storage_api::ReadEvent event);
   void ask(Flow& flow, SqlTime time);
+  /// Asks for the next time at which something happens by itself, when the clock reaches it.
+  void wake_for_future(const FlowPtr& flow, GlobalId id, SqlTime upper);
 
   // Outputs
   void computed(const FlowPtr& flow, GlobalId id, SqlTime upper);

@@ -63,4 +63,34 @@ void DataflowCore::ask(Flow& flow, SqlTime time) {
   for (const FlowPtr& from : flow.upstream) ask(*from, time);
 }
 
+std::optional<SqlTime> DataflowCore::Flow::next_future(SqlTime upper) const {
+  std::optional<SqlTime> next = built.futures->next(upper);
+  for (const FlowPtr& from : upstream) {
+    const std::optional<SqlTime> other = from->next_future(upper);
+    if (other && (!next || *other < *next)) next = other;
+  }
+  return next;
+}
+
+void DataflowCore::wake_for_future(const FlowPtr& flow, GlobalId id, SqlTime upper) {
+  const std::optional<SqlTime> next = flow->next_future(upper);
+  SqlTime& wakes_at = flow->subscriptions.at(id).wakes_at;
+  if (!next || wakes_at == *next) return;
+  wakes_at = *next;
+  base::Scheduler& scheduler = options_.scheduler;
+  const SqlTime now = scheduler.clock().wall_micros();
+  const std::chrono::microseconds delay(*next > now ? std::min<SqlTime>(*next - now + 1, 3'600'000'000) : 0);
+  auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
+  scheduler.after(delay, scheduler, [this, post, weak = std::weak_ptr(flow), id, time = *next] {
+    (*post)([this, weak, id, time] {
+      const FlowPtr f = weak.lock();
+      if (f == nullptr || !f->subscriptions.contains(id)) return;
+      f->subscriptions.at(id).wakes_at = 0;
+      // An hour at most was slept; the rest of a longer wait follows.
+      if (options_.scheduler.clock().wall_micros() < time) return wake_for_future(f, id, f->uppers.at(id));
+      ask(*f, time);
+    });
+  });
+}
+
 }  // namespace freshet::compute

@@ -5,11 +5,12 @@
 
 namespace freshet::compute {
 
-MfpStep::MfpStep(expr::Mfp mfp, ColumnTypes types, SqlTime until)
+MfpStep::MfpStep(expr::Mfp mfp, ColumnTypes types, SqlTime until, std::shared_ptr<FutureTimes> futures)
     : types_(std::move(types)),
       evaluator_(std::move(mfp), types_),
       demand_(evaluator_.mfp().demand()),
       until_(until),
+      futures_(evaluator_.mfp().is_temporal() ? std::move(futures) : nullptr),
       identity_(evaluator_.mfp().is_identity()) {
   output_types_ = evaluator_.output_types();
 }
@@ -36,6 +37,7 @@ Rows<T> MfpStep::apply(const Rows<T>& rows, ErrorUpdates<T>& errors) const {
                     expr::to_string(evaluator_.mfp()));
   }
   add_errors(output, rows, errors);
+  if (futures_ != nullptr) futures_->add(output.rows.times.dictionary());
   return rows.with(std::move(output.rows));
 }
 
@@ -56,6 +58,7 @@ Rows<T> MfpStep::apply_temporal(const Rows<T>& rows, ErrorUpdates<T>& errors) co
       repr::Chunk chunk = gather_rows(rows.chunk, selected);
       chunk.times = repr::Times(time.outer);
       expr::MfpOutput output = evaluator_.apply(chunk, until_);
+      if (futures_ != nullptr) futures_->add(output.rows.times.dictionary());
       for (expr::MfpOutput::Failed& failed : output.errors) failed.input_row = selected[failed.input_row];
       add_errors(output, rows, errors);
       for (std::size_t row = 0; row < output.rows.rows; ++row) {

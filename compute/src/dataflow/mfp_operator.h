@@ -8,6 +8,7 @@
 #include <timely/operator.h>
 
 #include "dataflow/error_flow.h"
+#include "dataflow/future_times.h"
 #include "dataflow/rows.h"
 
 namespace freshet::compute {
@@ -15,7 +16,8 @@ namespace freshet::compute {
 /// An `Mfp` ready to be applied to messages, shared by all workers.
 class MfpStep {
  public:
-  MfpStep(expr::Mfp mfp, ColumnTypes types, SqlTime until);
+  /// A temporal step tells `futures` (unless null) when its rows will appear and vanish.
+  MfpStep(expr::Mfp mfp, ColumnTypes types, SqlTime until, std::shared_ptr<FutureTimes> futures = nullptr);
 
   [[nodiscard]] const expr::Mfp& mfp() const { return evaluator_.mfp(); }
   [[nodiscard]] const ColumnTypes& input_types() const { return types_; }
@@ -38,6 +40,7 @@ class MfpStep {
   expr::MfpEvaluator evaluator_;
   std::vector<std::size_t> demand_;
   SqlTime until_;
+  std::shared_ptr<FutureTimes> futures_;
   bool identity_;
 };
 using MfpStepPtr = std::shared_ptr<const MfpStep>;

@@ -61,7 +61,7 @@ ErrorStream<T> Renderer<T>::concat(const std::vector<ErrorStream<T>>& streams) {
 template <typename T>
 std::pair<RowStream<T>, ErrorStream<T>> Renderer<T>::through(const RowStream<T>& rows, const expr::Mfp& mfp,
                                                              const ColumnTypes& types) {
-  const auto step = std::make_shared<const MfpStep>(mfp, types, options_.until);
+  const auto step = std::make_shared<const MfpStep>(mfp, types, options_.until, options_.futures);
   return split<Rows<T>, ErrorUpdates<T>>(rows, "MapFilterProject", timely::Pipeline{},
                                          [step] { return MfpOperator<T>(step); });
 }
@@ -176,7 +176,7 @@ template <typename T>
 Bundle<T> Renderer<T>::flat_map(const Lir::FlatMap& node, const ColumnTypes&) {
   Bundle<T> input = render(node.input);
   const auto step = std::make_shared<const FlatMapStep>(node, input.types);
-  const auto after = std::make_shared<const MfpStep>(node.after, step->wide_types(), options_.until);
+  const auto after = std::make_shared<const MfpStep>(node.after, step->wide_types(), options_.until, options_.futures);
   const auto rows = split<Rows<T>, ErrorUpdates<T>>(
       stream(input), "FlatMap", timely::Pipeline{},
       [step, after] { return FlatMapOperator<T>(step, after); });

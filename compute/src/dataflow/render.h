@@ -60,6 +60,7 @@ struct RenderOptions {
   SqlTime as_of = 0;
   SqlTime until = repr::kClosed;
   std::size_t block_bytes = differential::kBlockBytes;
+  std::shared_ptr<FutureTimes> futures{};
 };
 
 struct LoopParts;

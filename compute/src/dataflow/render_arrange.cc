@@ -51,7 +51,7 @@ template <typename T>
 std::pair<RowStream<T>, ErrorStream<T>> Renderer<T>::read(
     const BundleArrangement<T>& from, const expr::Mfp& mfp,
     const std::optional<std::vector<repr::DatumRow>>& seek) {
-  const auto step = std::make_shared<const MfpStep>(mfp, from.arranger->types(), options_.until);
+  const auto step = std::make_shared<const MfpStep>(mfp, from.arranger->types(), options_.until, options_.futures);
   std::shared_ptr<std::vector<std::string>> keys;
   if (seek) {
     keys = std::make_shared<std::vector<std::string>>();

@@ -39,7 +39,7 @@ typename Renderer<T>::Joined Renderer<T>::join_stage(const BundleArrangement<T>&
                                                      const BundleArrangement<T>& lookup,
                                                      const expr::Mfp& after, const ColumnTypes& joined,
                                                      bool nulls_match) {
-  const auto step = std::make_shared<const MfpStep>(after, joined, options_.until);
+  const auto step = std::make_shared<const MfpStep>(after, joined, options_.until, options_.futures);
   const auto layout =
       std::make_shared<const MatchLayout>(stream.arranger->layout(), lookup.arranger->layout(), step, nulls_match);
   const auto matches = differential::join_core<Matches<T>>(
@@ -144,7 +144,7 @@ ArrangedRows<T> Renderer<T>::matched_keys(const BundleArrangement<T>& side, bool
 template <typename T>
 RowStream<T> Renderer<T>::semi_join(const BundleArrangement<T>& left, const ArrangedRows<T>& keys) {
   const ColumnTypes& types = left.arranger->types();
-  const auto step = std::make_shared<const MfpStep>(expr::Mfp::identity(types.size()), types, options_.until);
+  const auto step = std::make_shared<const MfpStep>(expr::Mfp::identity(types.size()), types, options_.until, options_.futures);
   // The other side is an arrangement of nothing but the key.
   expr::ArrangementLayout nothing{.key = left.arranger->layout().key, .key_types = left.arranger->layout().key_types};
   const auto layout = std::make_shared<const MatchLayout>(left.arranger->layout(), nothing, step);
