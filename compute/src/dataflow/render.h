@@ -135,6 +135,8 @@ class Renderer {
   Joined delta_join(const Lir::Join& node, const expr::DeltaJoin& plan, std::vector<Bundle<T>>& inputs);
   Joined join_stage(const BundleArrangement<T>& stream, const BundleArrangement<T>& lookup,
                     const expr::Mfp& after, const ColumnTypes& joined, bool nulls_match = false);
+  Joined half_join(const Joined& stream, const ColumnTypes& stream_types, const expr::JoinStage& stage,
+                   Bundle<T>& input, bool strict);
   ErrorStream<T> join_errors(const Lir::Join& node, std::vector<Bundle<T>>& inputs, const ColumnTypes& types);
   /// The keys of one side that match, as an arrangement by key bytes with empty values.
   ArrangedRows<T> matched_keys(const BundleArrangement<T>& side, bool may_be_negative);
@@ -171,6 +173,17 @@ class Renderer {
   std::map<expr::GlobalId, Bundle<T>> globals_{};
   std::map<expr::LocalId, Bundle<T>> locals_{};
 };
+
+// Delta joins need times in one line; see render_delta.cc.
+template <>
+Renderer<SqlTime>::Joined Renderer<SqlTime>::half_join(const Joined& stream, const ColumnTypes& stream_types,
+                                                       const expr::JoinStage& stage, Bundle<SqlTime>& input, bool strict);
+template <>
+Renderer<LoopTime>::Joined Renderer<LoopTime>::delta_join(const Lir::Join& node, const expr::DeltaJoin& plan,
+                                                          std::vector<Bundle<LoopTime>>& inputs);
+template <>
+Renderer<SqlTime>::Joined Renderer<SqlTime>::delta_join(const Lir::Join& node, const expr::DeltaJoin& plan,
+                                                        std::vector<Bundle<SqlTime>>& inputs);
 
 // Loops are described in one direction only; see render_loop.cc.
 template <>

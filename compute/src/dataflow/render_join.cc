@@ -107,15 +107,6 @@ ErrorStream<T> Renderer<T>::join_errors(const Lir::Join& node, std::vector<Bundl
 }
 
 template <typename T>
-typename Renderer<T>::Joined Renderer<T>::delta_join(const Lir::Join& node, const expr::DeltaJoin& plan,
-                                                     std::vector<Bundle<T>>& inputs) {
-  // One path alone computes the whole join when its intermediate results are arranged.
-  const expr::DeltaJoin::Path& path = plan.paths.front();
-  return linear_join(node, {.source = path.source, .source_key = path.source_key, .initial = path.initial,
-                            .stages = path.stages}, inputs);
-}
-
-template <typename T>
 Bundle<T> Renderer<T>::join(const Lir::Join& node, const ColumnTypes& types) {
   std::vector<Bundle<T>> inputs;
   bool may_be_negative = false;
@@ -245,6 +236,8 @@ Bundle<T> Renderer<T>::match(const Lir::Match& node, const ColumnTypes& types) {
 
 #define FRESHET_INSTANTIATE(T)                                                                             \
   template Bundle<T> Renderer<T>::join(const Lir::Join&, const ColumnTypes&);                              \
+  template typename Renderer<T>::Joined Renderer<T>::linear_join(                                          \
+      const Lir::Join&, const expr::LinearJoin&, std::vector<Bundle<T>>&);                                 \
   template Bundle<T> Renderer<T>::match(const Lir::Match&, const ColumnTypes&);                            \
   template typename Renderer<T>::Joined Renderer<T>::join_stage(                                           \
       const BundleArrangement<T>&, const BundleArrangement<T>&, const expr::Mfp&, const ColumnTypes&, bool);
