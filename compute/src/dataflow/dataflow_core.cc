@@ -137,9 +137,9 @@ void DataflowCore::make_sinks(const FlowPtr& flow) {
             },
         .on_upper = [this, id = id](SqlTime upper) { respond(compute_api::FrontierUpdate{id, upper}); },
         .on_failure =
-            [this, id = id](const Error& error) {
+            [this, weak, id = id](const Error& error) {
               options_.logger.warn("materialized view stopped", {{"id", expr::to_string(id)}, {"error", error.message}});
-              respond(compute_api::ExportFailure{id, error});
+              if (const FlowPtr f = weak.lock()) fail_export(*f, id, error);
             }};
     flow->views.emplace(id, std::make_shared<ViewSink>(serial_, options_.storage, id, flow->description.as_of,
                                                        collector, std::move(callbacks)));
@@ -183,7 +183,16 @@ void DataflowCore::drop(GlobalId id) {
 
 void DataflowCore::fail(Flow& flow, const Error& error) {
   options_.logger.warn("dataflow input failed", {{"dataflow", flow.description.name}, {"error", error.message}});
-  for (const auto& [id, upper] : flow.uppers) respond(compute_api::ExportFailure{id, error});
+  for (const auto& [id, upper] : flow.uppers) fail_export(flow, id, error);
+}
+
+void DataflowCore::fail_export(Flow& flow, GlobalId id, const Error& error) {
+  if (!flow.failures.emplace(id, error).second) return;
+  respond(compute_api::ExportFailure{id, error});
+  if (const auto waiting = waiting_peeks_.extract(id); !waiting.empty()) {
+    for (const compute_api::Peek& peek : waiting.mapped()) fail_peek(peek.id, error);
+  }
+  fail_collection_reads();
 }
 
 void DataflowCore::computed(const FlowPtr& flow, GlobalId id, SqlTime upper) {

@@ -53,6 +53,7 @@ class DataflowCore {
     std::map<GlobalId, SqlTime> uppers{};  ///< Computed, of the exports that were not dropped.
     std::map<GlobalId, Subscription> subscriptions{};
     std::map<GlobalId, std::shared_ptr<ViewSink>> views{};
+    std::map<GlobalId, Error> failures{};  ///< Of exports that go no further.
     bool scheduled = false;
     [[nodiscard]] bool reads(const Flow& other) const;
     /// The next time that a temporal filter in it, or in what it imports, knows of.
@@ -74,6 +75,8 @@ class DataflowCore {
   void drop(GlobalId id);
   [[nodiscard]] FlowPtr exporting(GlobalId id) const;
   void fail(Flow& flow, const Error& error);
+  /// Says that an export goes no further, and answers the reads that would wait for it for ever.
+  void fail_export(Flow& flow, GlobalId id, const Error& error);
 
   // Inputs and demand (dataflow_inputs.cc)
   void open_source(const FlowPtr& flow, GlobalId id);
@@ -97,6 +100,9 @@ class DataflowCore {
   void run_peek(std::shared_ptr<PeekTask> task, const compute_api::PeekId& id);
   void continue_peek(const std::shared_ptr<PeekTask>& task, const compute_api::PeekId& id);
   void fail_peek(const compute_api::PeekId& id, Error error);
+  /// Why a read straight from storage will never come to its time, if this engine was to write it.
+  [[nodiscard]] std::optional<Error> never_written(const compute_api::Peek& peek) const;
+  void fail_collection_reads();
   [[nodiscard]] PeekTask::Respond peek_responder();
 
   /// A read straight from storage, while its rows come in.

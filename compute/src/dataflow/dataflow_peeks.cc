@@ -31,6 +31,9 @@ void DataflowCore::peek(compute_api::Peek peek) {
     return fail_peek(peek.id, not_found("unknown index " + expr::to_string(index->id)));
   }
   if (flow->uppers.at(index->id) > peek.time) return start_index_peek(std::move(peek), *flow);
+  if (const auto failure = flow->failures.find(index->id); failure != flow->failures.end()) {
+    return fail_peek(peek.id, failure->second);
+  }
   ask(*flow, peek.time);
   const GlobalId id = index->id;
   waiting_peeks_[id].push_back(std::move(peek));
@@ -131,6 +134,7 @@ void DataflowCore::continue_peek(const std::shared_ptr<PeekTask>& task, const co
 
 void DataflowCore::start_collection_peek(compute_api::Peek peek) {
   const compute_api::PeekId id = peek.id;
+  if (const auto error = never_written(peek)) return fail_peek(id, *error);
   const auto& target = std::get<compute_api::Peek::Collection>(peek.target);
   const GlobalId collection = target.id;
   const SqlTime time = peek.time;
@@ -146,6 +150,29 @@ void DataflowCore::start_collection_peek(compute_api::Peek peek) {
     read->second.reader = std::move(*reader);
     read_collection(id);
   });
+}
+
+std::optional<Error> DataflowCore::never_written(const compute_api::Peek& peek) const {
+  const GlobalId id = std::get<compute_api::Peek::Collection>(peek.target).id;
+  const FlowPtr flow = exporting(id);
+  if (flow == nullptr) return std::nullopt;
+  const auto failure = flow->failures.find(id);
+  if (failure == flow->failures.end()) return std::nullopt;
+  // What was written before the failure stays readable.
+  const auto frontiers = options_.storage.frontiers(id);
+  if (frontiers && peek.time < frontiers->upper) return std::nullopt;
+  return failure->second;
+}
+
+void DataflowCore::fail_collection_reads() {
+  std::map<compute_api::PeekId, Error> failed;
+  for (const auto& [id, read] : collection_reads_) {
+    if (auto error = never_written(read.peek)) failed.emplace(id, *std::move(error));
+  }
+  for (auto& [id, error] : failed) {
+    collection_reads_.erase(id);
+    fail_peek(id, std::move(error));
+  }
 }
 
 void DataflowCore::read_collection(const compute_api::PeekId& id) {

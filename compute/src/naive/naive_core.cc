@@ -160,7 +160,7 @@ void NaiveCore::take_event(const std::shared_ptr<Flow>& flow, GlobalId id, stora
 }
 
 void NaiveCore::fail_flow(Flow& flow, const Error& error) {
-  for (const auto& [id, since] : flow.sinces) respond(compute_api::ExportFailure{id, error});
+  for (const auto& [id, since] : flow.sinces) fail_export(flow, id, error);
 }
 
 void NaiveCore::ask(NaiveDataflow& dataflow, SqlTime time) {

@@ -45,6 +45,7 @@ class NaiveCore {
     std::map<GlobalId, SqlTime> reported_uppers{};
     std::map<GlobalId, std::shared_ptr<storage_api::CollectionReader>> readers{};
     std::map<GlobalId, SqlTime> asked{};
+    std::map<GlobalId, Error> failures{};  ///< Of exports that go no further.
     bool scheduled = false;
   };
   struct PendingPeek {
@@ -82,11 +83,14 @@ class NaiveCore {
                  std::shared_ptr<storage_api::CollectionReader> reader, NaiveInput input);
   void start_view(Flow& flow, GlobalId id, expr::Multiset persisted);
   void fail_sink(Flow& flow, GlobalId id, const Error& error);
+  void fail_export(Flow& flow, GlobalId id, const Error& error);
   Result<storage_api::CollectionUpdates> sink_updates(Flow& flow, Sink& sink, SqlTime lower, SqlTime upper);
   void compact(Flow& flow);
   [[nodiscard]] SqlTime hold(const Flow& flow) const;
 
   bool answer_index_peek(PendingPeek& pending);
+  /// Why a read will never come to its time, if so.
+  [[nodiscard]] std::optional<Error> never_comes(const compute_api::Peek& peek) const;
   void open_collection_peek(const compute_api::PeekId& id);
   void read_collection_peek(const compute_api::PeekId& id);
   void answer(const compute_api::Peek& peek, const expr::Multiset& content,

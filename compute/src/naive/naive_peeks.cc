@@ -10,6 +10,7 @@ void NaiveCore::start_peek(compute_api::Peek peek) {
   if (index != nullptr && exporting(index->id) == nullptr) {
     return fail_peek(id, Error{.code = ErrorCode::kNotFound, .message = "unknown index " + to_string(index->id)});
   }
+  if (const auto error = never_comes(peek)) return fail_peek(id, *error);
   const auto pending = peeks_.emplace(id, PendingPeek{.peek = std::move(peek)}).first;
   if (index == nullptr) return open_collection_peek(id);
   // `index` points into what was moved from.
@@ -22,6 +23,32 @@ void NaiveCore::cancel_peek(const compute_api::PeekId& id) {
   if (peeks_.erase(id) == 0) return;
   fail_peek(id, Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
                       .message = "canceling statement due to user request"});
+}
+
+void NaiveCore::fail_export(Flow& flow, GlobalId id, const Error& error) {
+  if (!flow.failures.emplace(id, error).second) return;
+  respond(compute_api::ExportFailure{id, error});
+  std::map<compute_api::PeekId, Error> failed;
+  for (const auto& [peek, pending] : peeks_) {
+    if (auto why = never_comes(pending.peek)) failed.emplace(peek, *std::move(why));
+  }
+  for (auto& [peek, why] : failed) fail_peek(peek, std::move(why));
+}
+
+std::optional<Error> NaiveCore::never_comes(const compute_api::Peek& peek) const {
+  const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target);
+  const GlobalId id = index != nullptr ? index->id : std::get<compute_api::Peek::Collection>(peek.target).id;
+  const auto flow = exporting(id);
+  if (flow == nullptr) return std::nullopt;
+  const auto failure = flow->failures.find(id);
+  if (failure == flow->failures.end()) return std::nullopt;
+  // What was there before the failure stays readable.
+  SqlTime upper = flow->dataflow->upper();
+  if (index == nullptr) {
+    const auto frontiers = options_.storage.frontiers(id);
+    upper = frontiers ? frontiers->upper : 0;
+  }
+  return peek.time < upper ? std::nullopt : std::optional(failure->second);
 }
 
 void NaiveCore::fail_peek(const compute_api::PeekId& id, Error error) {

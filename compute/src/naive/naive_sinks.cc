@@ -32,7 +32,7 @@ void NaiveCore::fail_sink(Flow& flow, GlobalId id, const Error& error) {
   const auto sink = flow.sinks.find(id);
   if (sink == flow.sinks.end() || sink->second.failed) return;
   sink->second.failed = true;
-  respond(compute_api::ExportFailure{id, error});
+  fail_export(flow, id, error);
 }
 
 // What changed in [lower, upper) against `sink.last`, which moves along. The content at `lower` counts whole.
