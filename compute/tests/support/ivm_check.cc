@@ -31,7 +31,6 @@ struct Run {
   std::unique_ptr<World> world{};
   std::size_t committed = 0;  // history.times[0, committed) are in the tables
   SqlTime since = 0;
-  bool subscription_failed = false;
 
   [[nodiscard]] const std::vector<ColumnType>& types() const { return plan.type().columns; }
 };
@@ -44,6 +43,11 @@ repr::RelationDesc described(const repr::RelationType& type) {
 
 expr::ArrangementKey random_key(testing::Random& random, const std::vector<ColumnType>& types) {
   expr::ArrangementKey key;
+  // One column, mostly: those are what predicates can look up.
+  if (!types.empty() && random.coin()) {
+    const std::size_t c = random.below(types.size());
+    return {expr::Scalar::column(c, types[c])};
+  }
   for (std::size_t c = 0; c < types.size(); ++c) {
     if (random.one_in(2)) key.push_back(expr::Scalar::column(c, types[c]));
   }
@@ -70,7 +74,7 @@ sql::IndexOracle make_indexes(Run& run, SqlTime as_of) {
   sql::IndexOracle oracle;
   std::uint64_t next = 2000;
   for (const auto& [id, desc] : run.schema.collections) {
-    if (!run.random.one_in(3)) continue;
+    if (run.random.coin()) continue;
     const GlobalId index{GlobalId::Kind::kUser, next++};
     expr::ArrangementKey key = random_key(run.random, desc.type.columns);
     sql::DataflowRequest request{.name = "index", .id = id, .relation = Relation::get(id, desc.type)};
@@ -114,6 +118,7 @@ std::optional<std::string> check_time(Run& run, SqlTime time, IvmCoverage& cover
   coverage.plan.add_outcome(wanted);
   ++coverage.checked;
   coverage.non_empty += wanted.oks.empty() ? 0 : 1;
+  coverage.add_errors(wanted, run.types());
   if (const auto wrong = differs(run, wanted, *found)) {
     return *wrong + " in the view at " + std::to_string(time) + "\nwanted:\n" + testing::describe(wanted, run.types()) +
            "found:\n" + testing::describe(*found, run.types());
@@ -177,7 +182,7 @@ Result<expr::DataflowDescription> literal_dataflow(const Run& run, const sql::In
   return out;
 }
 
-std::optional<std::string> start_dataflow(Run& run, SqlTime as_of, IvmCoverage&) {
+std::optional<std::string> start_dataflow(Run& run, SqlTime as_of, IvmCoverage& coverage) {
   const sql::IndexOracle indexes = make_indexes(run, as_of);
   run.world->create_view(kObject, described(run.plan.type()), as_of);
   const expr::ArrangementKey key = random_key(run.random, run.types());
@@ -194,6 +199,7 @@ std::optional<std::string> start_dataflow(Run& run, SqlTime as_of, IvmCoverage&)
   dataflow->sink_exports.emplace(
       kSubscribe, expr::SinkExport{.kind = expr::SinkExport::Kind::kSubscribe, .from = kObject, .desc = desc});
   dataflow->as_of = as_of;
+  for (const expr::ObjectPlan& object : dataflow->objects) coverage.add(*object.lir);
   run.world->start(*dataflow);
   return std::nullopt;
 }
@@ -205,6 +211,7 @@ std::optional<std::string> check_ivm(std::uint64_t seed, const IvmOptions& optio
   testing::RandomSchema schema = testing::random_schema(random, options.plan);
   Relation plan = testing::random_relation(random, schema, options.plan);
   testing::History history = testing::random_history(random, schema, options.plan);
+  ++coverage.seeds;
   coverage.plan.add(plan);
   // A table begins with time 0 behind it.
   for (SqlTime& time : history.times) time += 10;
@@ -213,6 +220,10 @@ std::optional<std::string> check_ivm(std::uint64_t seed, const IvmOptions& optio
   WorldOptions world{.workers = options.workers.value_or(1 + run.random.below(3)), .naive = options.naive, .threads = options.threads};
   world.block_bytes = run.random.pick<std::size_t>({0, 64, 1024});
   world.through_bytes = run.random.one_in(4);
+  ++coverage.runs[std::to_string(world.workers) + (options.naive ? " workers, naive" : options.threads ? " workers, threads" : " workers, simulated")];
+  ++coverage.runs[run.literal ? "unoptimised" : "optimised"];
+  ++coverage.runs["blocks of " + std::to_string(world.block_bytes) + " bytes"];
+  if (world.through_bytes) ++coverage.runs["commands as bytes"];
   run.world = World::make(seed, world);
   for (const auto& [id, desc] : run.schema.collections) run.world->create_table(id, desc);
 
@@ -232,6 +243,7 @@ std::optional<std::string> check_ivm(std::uint64_t seed, const IvmOptions& optio
       }
       if (run.random.coin()) {
         run.since = time;
+        ++coverage.runs["compaction"];
         run.world->allow_compaction(kIndex, run.since);
       }
     }
