@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <freshet/base/sqlstate.h>
+
 #include "random_scalar.h"
 
 namespace testing {
@@ -84,6 +86,9 @@ class PlanGenerator {
   Relation leaf() {
     if (!locals_.empty() && random_.coin()) return locals_[random_.below(locals_.size())];
     if (random_.one_in(10)) return constant();
+    if (options_.failing_scalars && fails_ && random_.one_in(40)) {
+      return Relation::failed(freshet::sql_error(freshet::sqlstate::kDataException, "bad constant"), pair_type());
+    }
     auto collection = schema_.collections.begin();
     std::advance(collection, static_cast<std::ptrdiff_t>(random_.below(schema_.collections.size())));
     return Relation::get(collection->first, collection->second.type);
@@ -92,7 +97,7 @@ class PlanGenerator {
   Relation constant() {
     freshet::repr::RelationType type{{{TypeKind::kInt4, true}, {random_kind(random_), true}}};
     std::vector<std::pair<freshet::repr::DatumRow, std::int64_t>> rows;
-    for (std::uint64_t n = random_.below(4); n > 0; --n) {
+    for (std::uint64_t n = random_.one_in(8) ? 0 : 1 + random_.below(3); n > 0; --n) {
       freshet::repr::DatumRow row;
       for (const ColumnType& column : type.columns) {
         row.push_back(random_.one_in(5) ? Datum() : random_value(random_, column.type.kind()));
@@ -105,8 +110,15 @@ class PlanGenerator {
   Relation filter(const Relation& input) {
     ScalarGenerator generate = scalars(input.type().columns);
     std::vector<Scalar> predicates{generate.predicate(2)};
-    // Few filters keep nothing.
-    if (random_.coin()) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
+    // Keys that can be looked up, and few filters that keep nothing.
+    if (input.arity() > 0 && random_.one_in(5)) {
+      const std::size_t c = random_.below(input.arity());
+      const ColumnType& column = input.type().columns[c];
+      if (column.type.kind() != TypeKind::kArray) {
+        predicates[0] = equality(Scalar::column(c, column), Scalar::literal(random_value(random_, column.type.kind()), column.type.kind()));
+      }
+    }
+    if (!random_.one_in(3)) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
     if (random_.one_in(6)) predicates.push_back(generate.predicate(1));
     return input.filter(std::move(predicates));
   }
@@ -197,8 +209,8 @@ class PlanGenerator {
 
   std::optional<Aggregate> aggregate(const Columns& columns) {
     ScalarGenerator generate = scalars(columns);
-    const char* name = random_.pick({"count", "count", "sum", "sum", "avg", "min", "max", "bool_and", "bool_or",
-                                     "string_agg", "array_agg"});
+    const char* name = random_.pick({"count", "count", "sum", "sum", "avg", "min", "max", "bool_and", "every",
+                                     "bool_or", "string_agg", "array_agg"});
     const auto specs = freshet::expr::aggregates_named(name);
     const auto* spec = specs[random_.below(specs.size())];
     Aggregate out{spec};
