@@ -7,6 +7,12 @@
 
 #include <freshet/server/server.h>
 
+// Read by jemalloc before main: pages that nothing needs any more go back to the system within a second or two, by a
+// thread that sleeps while there are none. Without it they go back only when somebody allocates, so that after a
+// big index was built an idle server kept twice its size.
+extern "C" const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0";
+
 namespace {
 
 using freshet::server::Server;
