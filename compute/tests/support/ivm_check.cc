@@ -29,6 +29,7 @@ struct Run {
   testing::History history;
   bool literal;
   std::unique_ptr<World> world{};
+  std::string physical{};
   std::size_t committed = 0;  // history.times[0, committed) are in the tables
   SqlTime since = 0;
 
@@ -90,7 +91,7 @@ sql::IndexOracle make_indexes(Run& run, SqlTime as_of) {
 
 std::string explain(const Run& run, const std::string& what) {
   std::ostringstream out;
-  out << "seed " << run.seed << ": " << what << "\nplan:\n" << sql::explain_raw(run.plan);
+  out << "seed " << run.seed << ": " << what << "\nplan:\n" << sql::explain_raw(run.plan) << run.physical;
   for (const auto& [id, content] : run.world->tables_at(UINT64_MAX - 1)) {
     out << to_string(id) << " at the end:\n" << testing::describe(content, run.schema.collections.at(id).type.columns);
   }
@@ -200,6 +201,7 @@ std::optional<std::string> start_dataflow(Run& run, SqlTime as_of, IvmCoverage& 
       kSubscribe, expr::SinkExport{.kind = expr::SinkExport::Kind::kSubscribe, .from = kObject, .desc = desc});
   dataflow->as_of = as_of;
   for (const expr::ObjectPlan& object : dataflow->objects) coverage.add(*object.lir);
+  run.physical = "as it runs:\n" + sql::explain_physical(*dataflow);
   run.world->start(*dataflow);
   return std::nullopt;
 }

@@ -118,7 +118,12 @@ class PlanGenerator {
         predicates[0] = equality(Scalar::column(c, column), Scalar::literal(random_value(random_, column.type.kind()), column.type.kind()));
       }
     }
-    if (!random_.one_in(3)) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
+    if (random_.coin()) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
+    if (input.arity() > 0 && random_.one_in(4)) {
+      const std::size_t c = random_.below(input.arity());
+      predicates[0] = Scalar::disjunction(
+          {predicates[0], Scalar::negation(Scalar::is_null(Scalar::column(c, input.type().columns[c])))});
+    }
     if (random_.one_in(6)) predicates.push_back(generate.predicate(1));
     return input.filter(std::move(predicates));
   }
@@ -273,7 +278,7 @@ class PlanGenerator {
     for (const std::size_t c : group) {
       if (columns[c].type.kind() == TypeKind::kInt8 && random_.coin()) limit = Scalar::column(c, columns[c]);
     }
-    return input.top_k(std::move(group), std::move(order), std::move(limit), random_.one_in(4) ? 1 : 0);
+    return input.top_k(std::move(group), std::move(order), std::move(limit), random_.one_in(6) ? 1 : 0);
   }
 
   /// A relation with these kinds of columns, made of another.
