@@ -22,6 +22,10 @@ namespace {
 
 constexpr const char* kGroupPrefix = "group/";
 
+using Keys = std::vector<std::string>;
+
+Unexpected closed() { return fail(ErrorCode::kCancelled, "persist was closed"); }
+
 bool is_name(const std::string& name) {
   return !name.empty() && name.find_first_not_of(
                               "abcdefghijklmnopqrstuvwxyz"
@@ -40,6 +44,7 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
 
   struct Book {
     std::map<std::string, Opening> groups{};
+    std::vector<base::Promise<Unit>> sweeping{};  ///< Who waits for the sweep.
     bool closed = false;
   };
 
@@ -56,7 +61,7 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
     base::Promise<std::shared_ptr<Group>> promise;
     Future<std::shared_ptr<Group>> opened = promise.future();
     const std::shared_ptr<Machine> fresh = self->register_open(name, promise);
-    if (promise.pending()) promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
+    if (promise.pending()) promise.resolve(closed());
     if (fresh != nullptr) {
       on(self, load(self, fresh)).finally([name](const auto& state, Result<Unit> loaded) {
         state->finish_open(name, std::move(loaded));
@@ -85,36 +90,59 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
   }
 
   static Future<Unit> load(std::shared_ptr<State> self, std::shared_ptr<Machine> machine) {
-    return on(self).and_then(sweep_once).and_then([machine = std::move(machine)](const auto&) {
-      return Machine::load(machine);
-    });
-  }
-
-  static Future<Unit> sweep_once(std::shared_ptr<State> self) {
-    if (!self->options.exclusive || self->swept) return done();
-    return on(self, Session::sweep(self->session))
-        .and_then(remove_orphans)
-        .and_then([](const auto& state) { state->swept = true; });
-  }
-
-  // Objects of groups that are no more: their removal was interrupted.
-  static Future<Unit> remove_orphans(std::shared_ptr<State> self) {
-    return on(self, self->environment.consensus.list_keys(kGroupPrefix))
-        .and_then([](const auto& state, const std::vector<std::string>& keys) {
-          return remove_objects_outside(state, {keys.begin(), keys.end()});
+    return on(self)
+        .and_then(sweep_once)
+        .and_then([machine = std::move(machine)](const auto& state) {
+          auto found = state->stock.extract(machine->name());
+          return Machine::load(machine, found.empty() ? Keys() : std::move(found.mapped()));
         });
   }
 
-  static Future<Unit> remove_objects_outside(std::shared_ptr<State> self,
-                                             std::set<std::string> groups) {
-    const auto remove = [groups = std::move(groups)](const auto& state, const BlobInfo& object) {
-      const std::string group = object.key.substr(0, object.key.find('/'));
-      return groups.contains(kGroupPrefix + group) ? done()
-                                                   : state->environment.blob.remove(object.key);
-    };
+  // The first who comes sweeps; the others wait for it.
+  static Future<Unit> sweep_once(std::shared_ptr<State> self) {
+    if (!self->options.exclusive || self->swept) return done();
+    base::Promise<Unit> promise;
+    Future<Unit> swept = promise.future();
+    const bool first = self->book.with([&](Book& b) {
+      if (!b.closed) b.sweeping.push_back(std::move(promise));
+      return b.sweeping.size() == 1;
+    });
+    if (promise.pending()) promise.resolve(closed());
+    if (first) {
+      on(self, sweep(self)).finally([](const auto& state, Result<Unit> result) {
+        state->swept = result.has_value();
+        auto waiting = state->book.with([](Book& b) { return std::exchange(b.sweeping, {}); });
+        for (auto& waiter : waiting) waiter.resolve(result);
+      });
+    }
+    return swept;
+  }
+
+  // Before any group is open, once: nothing in Blob or Consensus is ours yet.
+  static Future<Unit> sweep(std::shared_ptr<State> self) {
+    return on(self, Session::sweep(self->session))
+        .and_then(
+            [](const auto& state) { return state->environment.consensus.list_keys(kGroupPrefix); })
+        .and_then([](const auto& state, const Keys& groups) {
+          return take_stock(state, {groups.begin(), groups.end()});
+        });
+  }
+
+  // Looks at all that earlier processes left in Blob. What belongs to groups that are no more goes
+  // now (their removal was interrupted); the rest is for the groups to judge as they are opened.
+  static Future<Unit> take_stock(std::shared_ptr<State> self, std::set<std::string> groups) {
     return on(self, self->environment.blob.list(""))
-        .and_then([remove](const auto& state, std::vector<BlobInfo> objects) {
-          return in_order(state, std::move(objects), remove);
+        .and_then([groups = std::move(groups)](const auto& state, std::vector<BlobInfo> objects) {
+          Keys orphans;
+          state->stock.clear();
+          for (BlobInfo& object : objects) {
+            std::string group = object.key.substr(0, object.key.find('/'));
+            const bool known = groups.contains(kGroupPrefix + group);
+            (known ? state->stock[std::move(group)] : orphans).push_back(std::move(object.key));
+          }
+          return in_order(state, std::move(orphans), [](const auto& owner, const std::string& key) {
+            return owner->environment.blob.remove(key);
+          });
         });
   }
 
@@ -169,10 +197,13 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
   // Works without the scheduler: a killed process runs nothing any more, and what waits holds us.
   void close() {
     std::map<std::string, Opening> left;
+    std::vector<base::Promise<Unit>> sweeping;
     book.with([&](Book& b) {
       b.closed = true;
       left.swap(b.groups);
+      sweeping.swap(b.sweeping);
     });
+    for (auto& promise : sweeping) promise.resolve(closed());
     for (auto& [name, opening] : left) {
       if (opening.machine != nullptr) opening.machine->close();
     }
@@ -184,7 +215,9 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
   std::shared_ptr<Session> session;
   base::Strand strand;
   base::Guarded<Book> book;
-  bool swept = false;  ///< On the strand.
+  // On the strand.
+  bool swept = false;
+  std::map<std::string, Keys> stock;  ///< Objects found at the start, by group.
 };
 
 PersistClient::PersistClient(Environment environment, ClientOptions options)

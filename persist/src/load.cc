@@ -31,7 +31,7 @@ std::string Machine::new_key(const char* kind) {
   return name_ + "/" + session_->id() + "/" + kind + std::to_string(session_->next_number());
 }
 
-Future<Unit> Machine::load(std::shared_ptr<Machine> self) {
+Future<Unit> Machine::load(std::shared_ptr<Machine> self, std::vector<std::string> found) {
   const std::weak_ptr<Machine> weak = self;
   const auto current = [weak] {
     const auto machine = weak.lock();
@@ -42,20 +42,11 @@ Future<Unit> Machine::load(std::shared_ptr<Machine> self) {
   };
   return on(self, Session::join(self->session_, self->name_, current, on_lost))
       .and_then(refresh)
-      .and_then(remove_leftovers);
-}
-
-// What earlier processes uploaded without linking it. They are gone, so nobody will.
-Future<Unit> Machine::remove_leftovers(std::shared_ptr<Machine> self) {
-  if (!self->session_->exclusive()) return done();
-  return on(self, list_objects(self))
-      .and_then([](const auto& machine, std::vector<std::string> keys) {
+      .and_then([found = std::move(found)](const auto& machine) mutable {
+        // What earlier processes uploaded without linking it. They are gone, so nobody will.
         const std::set<std::string> named = named_objects(machine->state());
-        const std::string own = machine->name_ + "/" + machine->session_->id() + "/";
-        std::erase_if(keys, [&](const std::string& key) {
-          return named.contains(key) || key.starts_with(own);
-        });
-        return remove_objects(machine, std::move(keys));
+        std::erase_if(found, [&](const std::string& key) { return named.contains(key); });
+        return remove_objects(machine, std::move(found));
       });
 }
 

@@ -65,7 +65,10 @@ class Machine : public std::enable_shared_from_this<Machine> {
 
   // ---- Conversations on the strand, begun from any thread.
 
-  static base::Future<base::Unit> load(std::shared_ptr<Machine> self);
+  /// `found`: the objects of this group that earlier processes left; those that the state does not
+  /// name go.
+  static base::Future<base::Unit> load(std::shared_ptr<Machine> self,
+                                       std::vector<std::string> found);
   static base::Future<base::Unit> refresh(std::shared_ptr<Machine> self);
   static base::Future<CommitOutcome> commit(std::shared_ptr<Machine> self, Commit commit);
   static base::Future<Epoch> acquire(std::shared_ptr<Machine> self);
@@ -162,7 +165,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
   Result<void> install_rollup(const std::string& key, base::BytesView bytes);
   Result<void> apply_version(const Version& version);
   void changed(const std::vector<ShardId>& shards, std::size_t bytes);
-  static base::Future<base::Unit> remove_leftovers(std::shared_ptr<Machine> self);
   static base::Future<std::vector<std::string>> list_objects(std::shared_ptr<Machine> self);
   static base::Future<base::Unit> remove_objects(std::shared_ptr<Machine> self,
                                                  std::vector<std::string> keys);

@@ -121,10 +121,10 @@ Future<Unit> Session::publish(std::shared_ptr<Session> self) {
     if (session->lost_) return Future<Unit>::ready(ended());
     base::Promise<Unit> promise;
     Future<Unit> published = promise.future();
-    // After `close` the promise is dropped here, which answers kCancelled.
     session->inbox_.with([&](Inbox& inbox) {
       if (!inbox.closed) inbox.waiting.push_back(std::move(promise));
     });
+    if (promise.pending()) promise.resolve(ended());
     if (!session->writing_) session->write_next();
     return published;
   });

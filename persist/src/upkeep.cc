@@ -161,6 +161,7 @@ Future<Unit> Machine::settle(std::shared_ptr<Machine> self) {
     machine->inbox_.with([&](Inbox& inbox) {
       if (!inbox.closed) inbox.settled.push_back(std::move(promise));
     });
+    if (promise.pending()) promise.resolve(fail(ErrorCode::kCancelled, "persist was closed"));
     machine->start_upkeep();
     machine->check_settled();
     return settled;

@@ -397,6 +397,47 @@ TEST_CASE("group: nothing runs when nothing changes", "[persist][idle]") {
   CHECK(world.sim.steps() == steps);
 }
 
+TEST_CASE("client: what is asked of a closed client, or was waiting, is cancelled",
+          "[persist][client]") {
+  const bool exclusive = GENERATE(true, false);
+  ::testing::SimScheduler sim(1);
+  auto& process = sim.new_process();
+  const auto blob = make_memory_blob();
+  const auto consensus = make_memory_consensus();
+  const auto log = base::make_null_logger();
+  base::Metrics metrics;
+  auto client =
+      std::make_unique<PersistClient>(Environment{process, *blob, *consensus, *log, metrics},
+                                      ClientOptions{.seed = 1, .exclusive = exclusive});
+  const auto group = sim.wait(client->open("g")).value();
+  const Epoch epoch = sim.wait(group->acquire_writer()).value();
+  Commit create{.epoch = epoch};
+  create.create.push_back({.shard = kOrders});
+  REQUIRE(sim.wait(group->commit(std::move(create))));
+  auto opening = client->open("other");
+  auto waiting = group->upper_past(kOrders, 5);
+  auto settling = client->settle();
+  auto reader = sim.wait(group->read({.shard = kOrders, .as_of = 7})).value();
+  auto next = reader->next();
+  Commit large{.epoch = epoch};
+  large.append.push_back({.shard = kOrders, .upper = 2});
+  for (int i = 0; i < 9000; ++i) large.append.back().updates.push(std::to_string(i), 1, 1);
+  auto committing = group->commit(std::move(large));
+  client.reset();
+  const auto code = [&](auto future) { return sim.wait(std::move(future)).error().code; };
+  CHECK(code(std::move(opening)) == ErrorCode::kCancelled);
+  CHECK(code(std::move(waiting)) == ErrorCode::kCancelled);
+  CHECK(code(std::move(next)) == ErrorCode::kCancelled);
+  CHECK(code(std::move(committing)) == ErrorCode::kCancelled);
+  (void)sim.wait(std::move(settling));
+  CHECK(code(group->acquire_writer()) == ErrorCode::kCancelled);
+  CHECK(code(group->commit({.epoch = epoch})) == ErrorCode::kCancelled);
+  CHECK(code(group->upper_past(kOrders, 9)) == ErrorCode::kCancelled);
+  CHECK(code(group->hold(kOrders, 9)) == ErrorCode::kCancelled);
+  CHECK(code(reader->next()) == ErrorCode::kCancelled);
+  CHECK(group->shard(kOrders)->upper == 0);
+}
+
 TEST_CASE("session: a reader in another process is respected, and an expired one is not",
           "[persist][session]") {
   World world({.seed = 1, .exclusive = false, .inline_bytes = 0, .merge_fan_in = 4});
