@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include <freshet/base/assert.h>
@@ -183,6 +184,14 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
         });
   }
 
+  static Future<Keys> groups(const std::shared_ptr<State>& self) {
+    return on(self, self->environment.consensus.list_keys(kGroupPrefix))
+        .and_then([](const auto&, Keys keys) {
+          for (std::string& key : keys) key.erase(0, std::string_view(kGroupPrefix).size());
+          return keys;
+        });
+  }
+
   /// Null if it was not open.
   std::shared_ptr<Machine> forget(const std::string& name) {
     return book.with([&](Book& b) -> std::shared_ptr<Machine> {
@@ -230,6 +239,8 @@ Future<std::shared_ptr<Group>> PersistClient::open(std::string name) {
 }
 
 Future<Unit> PersistClient::settle() { return State::settle(state_); }
+
+Future<std::vector<std::string>> PersistClient::groups() { return State::groups(state_); }
 
 Future<Unit> PersistClient::erase(std::string name) { return State::erase(state_, name); }
 

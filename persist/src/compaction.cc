@@ -121,7 +121,10 @@ class Machine::BatchMerge final : public Flow<BatchMerge, BatchEntry> {
 class Machine::Compaction final : public Flow<Compaction, Unit> {
  public:
   Compaction(std::shared_ptr<Machine> machine, ShardId shard, std::vector<BatchEntry> inputs)
-      : machine_(std::move(machine)), shard_(shard), inputs_(std::move(inputs)) {}
+      : machine_(std::move(machine)),
+        shard_(shard),
+        inputs_(std::move(inputs)),
+        pin_(machine_->pin()) {}
   base::TaskQueue& queue() { return machine_->queue(); }
 
   // The since committed by the owner comes first, then what readers hold: a reader that comes later
@@ -164,6 +167,7 @@ class Machine::Compaction final : public Flow<Compaction, Unit> {
   std::shared_ptr<Machine> machine_;
   ShardId shard_;
   std::vector<BatchEntry> inputs_;
+  std::shared_ptr<void> pin_;  ///< Of the inputs: their shard may be dropped meanwhile.
   Time since_ = 0;
 };
 

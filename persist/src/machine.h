@@ -112,6 +112,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
     std::multimap<ShardId, Waiter> waiters;
     std::map<ShardId, std::multiset<Time>> holds;
     std::multiset<std::uint64_t> pins;
+    std::vector<base::Promise<base::Unit>> unpinned;  ///< Who waits for the last pin to go.
     bool closed = false;
   };
   struct Pending {
@@ -171,7 +172,15 @@ class Machine : public std::enable_shared_from_this<Machine> {
 
   // view.cc
   [[nodiscard]] Result<void> readable_at(ShardId shard, Time at);
-  static base::Future<base::Unit> remove_state(std::shared_ptr<Machine> self);
+  /// While it lives, no object goes that the state names now.
+  std::shared_ptr<void> pin();
+  std::shared_ptr<void> pin(View& view);
+  void unpin(std::uint64_t seqno);
+  /// Resolves when nobody reads.
+  base::Future<base::Unit> unpinned();
+
+  // erase.cc
+  class Erasure;
 
   // upkeep.cc
   void consider_upkeep(const std::vector<ShardId>& shards);

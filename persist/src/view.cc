@@ -57,9 +57,9 @@ Epoch Machine::epoch() const {
 
 Future<Time> Machine::upper_past(ShardId id, Time time) {
   return view_.with([&](View& view) {
-    if (view.closed) return Future<Time>::ready(closed());
     const auto shard = view.state.shards.find(id);
     if (shard == view.state.shards.end()) return Future<Time>::ready(no_shard(id));
+    if (view.closed) return Future<Time>::ready(closed());
     if (shard->second->upper > time) return Future<Time>::ready(shard->second->upper);
     Waiter waiter{.time = time};
     Future<Time> future = waiter.promise.future();
@@ -68,27 +68,51 @@ Future<Time> Machine::upper_past(ShardId id, Time time) {
   });
 }
 
+std::shared_ptr<void> Machine::pin() {
+  return view_.with([this](View& view) { return pin(view); });
+}
+
+std::shared_ptr<void> Machine::pin(View& view) {
+  const std::uint64_t seqno = view.state.seqno;
+  view.pins.insert(seqno);
+  return {this, [weak = weak_from_this(), seqno](void*) {
+            if (const auto self = weak.lock()) self->unpin(seqno);
+          }};
+}
+
 Result<ShardPlan> Machine::plan(ShardId id) {
   return view_.with([&](View& view) -> Result<ShardPlan> {
-    if (view.closed) return closed();
     const auto shard = view.state.shards.find(id);
     if (shard == view.state.shards.end()) return no_shard(id);
+    if (view.closed) return closed();
     ShardPlan plan{.batches = shard->second->batches,
                    .since = shard->second->since,
                    .upper = shard->second->upper};
-    const std::uint64_t seqno = view.state.seqno;
-    view.pins.insert(seqno);
-    const auto release = [weak = weak_from_this(), seqno](void*) {
-      const auto self = weak.lock();
-      if (self == nullptr) return;
-      self->view_.with([&](View& v) { v.pins.erase(v.pins.find(seqno)); });
-      self->strand_.post([self] {
-        if (!self->state().unlinked.empty()) self->start_upkeep();
-      });
-    };
-    plan.pin = std::shared_ptr<void>(this, release);
+    plan.pin = pin(view);
     return plan;
   });
+}
+
+void Machine::unpin(std::uint64_t seqno) {
+  std::vector<base::Promise<Unit>> waiting;
+  view_.with([&](View& view) {
+    view.pins.erase(view.pins.find(seqno));
+    if (view.pins.empty()) waiting.swap(view.unpinned);
+  });
+  for (auto& promise : waiting) promise.resolve(Unit{});
+  strand_.post([self = shared_from_this()] {
+    if (!self->state().unlinked.empty()) self->start_upkeep();
+  });
+}
+
+Future<Unit> Machine::unpinned() {
+  base::Promise<Unit> promise;
+  Future<Unit> future = promise.future();
+  view_.with([&](View& view) {
+    if (!view.pins.empty()) view.unpinned.push_back(std::move(promise));
+  });
+  if (promise.pending()) promise.resolve(Unit{});
+  return future;
 }
 
 void Machine::change_hold(ShardId shard, std::optional<Time> from, std::optional<Time> to) {
@@ -151,31 +175,6 @@ void Machine::close() {
     if (self->upkeep_timer_ != 0) self->environment_.scheduler.cancel(self->upkeep_timer_);
     self->epoch_ = 0;
   });
-}
-
-// First the state goes, so that nothing names the objects any more; then the objects.
-Future<Unit> Machine::erase(std::shared_ptr<Machine> self) {
-  return on(self, refresh(self))
-      .and_then(remove_state)
-      .and_then([](const auto& machine) {
-        machine->close();
-        return list_objects(machine);
-      })
-      .and_then(remove_objects);
-}
-
-Future<Unit> Machine::remove_state(std::shared_ptr<Machine> self) {
-  const std::uint64_t seqno = self->state().seqno;
-  if (seqno == 0) return done();
-  const auto remove = [&consensus = self->environment_.consensus, key = self->key_, seqno] {
-    return consensus.remove(key, seqno);
-  };
-  return on(self, patiently<CasOutcome>(self, self->environment_.scheduler, remove))
-      .and_then([](const auto& machine, CasOutcome) { return head(machine); })
-      .and_then([](const auto& machine, std::optional<Version> head) -> Result<void> {
-        if (!head) return {};
-        return fail(ErrorCode::kConflict, "group \"" + machine->name_ + "\" is in use");
-      });
 }
 
 }  // namespace freshet::persist

@@ -388,6 +388,33 @@ TEST_CASE("group: after a restart all is there, and leftovers are swept", "[pers
   CHECK(next.wait(world.consensus->list_keys(""))->empty());
 }
 
+TEST_CASE("client: erasing a group waits for who reads it, and leaves nothing", "[persist][gc]") {
+  World world({.seed = 1, .inline_bytes = 0, .merge_fan_in = 3});
+  for (Time t = 0; t < 8; ++t) world.append(kOrders, t, t + 1, updates_of({{"a", t, 1}}));
+  CHECK(world.process.wait(world.process.client().groups()).value() ==
+        std::vector<std::string>{"tables"});
+  auto reader =
+      world.process.wait(world.group->read({.shard = kOrders, .as_of = 7, .chunk_bytes = 1}))
+          .value();
+  std::size_t read = world.process.wait(reader->next())->updates->size();
+  REQUIRE(read < 8);
+  world.append(kOrders, 8, 9, updates_of({{"a", 8, 1}}));  // its merge is under way
+  auto erasing = world.process.client().erase("tables");
+  world.sim.run_for(std::chrono::seconds(10));
+  CHECK_FALSE(erasing.is_ready());
+  CHECK(world.process.wait(world.process.client().groups())->empty());
+  for (Time upper = 0; upper < 8;) {
+    const ReadChunk chunk = world.process.wait(reader->next()).value();
+    read += chunk.updates->size();
+    upper = chunk.upper;
+  }
+  CHECK(read == 8);
+  REQUIRE(world.process.wait(std::move(erasing)));
+  CHECK(world.process.wait(reader->next()).error().code == ErrorCode::kCancelled);
+  CHECK(world.process.wait(world.blob->list(""))->empty());
+  CHECK(world.process.wait(world.consensus->list_keys(""))->empty());
+}
+
 TEST_CASE("group: nothing runs when nothing changes", "[persist][idle]") {
   World world({.seed = 1, .merge_fan_in = 4});
   for (Time t = 0; t < 30; ++t) world.append(kOrders, t, t + 1, updates_of({{"x", t, 1}}));

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <freshet/base/future.h>
 #include <freshet/base/log.h>
@@ -63,9 +64,13 @@ class PersistClient {
   /// Opens a group, making it at the first time ever. The same object for the same name.
   base::Future<std::shared_ptr<Group>> open(std::string name);
 
-  /// Removes a group and all it stored, for ever. Nobody may use it any more; kConflict if somebody
-  /// commits meanwhile. No error if there is none.
+  /// Removes a group and all it stored, for ever. Nobody may use it any more, except that readers
+  /// finish the step they are in: their parts go after it. kConflict if another process goes on
+  /// committing. No error if there is none.
   base::Future<base::Unit> erase(std::string name);
+
+  /// The names of all groups that were ever committed to, open or not.
+  base::Future<std::vector<std::string>> groups();
 
   /// Resolves when maintenance has nothing left to do in any open group. For tests and a clean
   /// stop.
