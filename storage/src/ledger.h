@@ -73,6 +73,7 @@ class LedgerReader {
 class LedgerGroup {
  public:
   virtual ~LedgerGroup() = default;
+  [[nodiscard]] virtual const std::string& name() const = 0;
   [[nodiscard]] virtual std::vector<LedgerShard> shards() const = 0;
   /// All or nothing, durable when it resolves. kConflict: an append's lower is not the upper, or a newer
   /// writer took the group over.
@@ -87,6 +88,10 @@ class Ledger {
   virtual ~Ledger() = default;
   /// Opens or makes a group and becomes its writer; an earlier writer's commits fail from then on.
   virtual base::Future<std::shared_ptr<LedgerGroup>> open(std::string name) = 0;
+  /// The names of the groups there are, open or not.
+  virtual base::Future<std::vector<std::string>> groups() = 0;
+  /// Removes a group and all it stored, for ever; nobody writes to it any more. No error if there is none.
+  virtual base::Future<base::Unit> erase(std::string name) = 0;
 };
 
 }  // namespace freshet::storage

@@ -53,7 +53,10 @@ struct MemoryShard {
 
 class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_this<MemoryGroup> {
  public:
-  explicit MemoryGroup(base::Scheduler& scheduler) : scheduler_(scheduler) {}
+  MemoryGroup(base::Scheduler& scheduler, std::string name)
+      : scheduler_(scheduler), name_(std::move(name)) {}
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
 
   [[nodiscard]] std::vector<LedgerShard> shards() const override {
     const std::lock_guard lock(mutex_);
@@ -147,6 +150,7 @@ class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_thi
   }
 
   base::Scheduler& scheduler_;
+  std::string name_;
   mutable std::mutex mutex_;
   std::map<GlobalId, MemoryShard> shards_;
 };
@@ -237,9 +241,20 @@ class MemoryLedger final : public Ledger {
   explicit MemoryLedger(base::Scheduler& scheduler) : scheduler_(scheduler) {}
   Future<std::shared_ptr<LedgerGroup>> open(std::string name) override {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<LedgerGroup>& group = groups_[std::move(name)];
-    if (group == nullptr) group = std::make_shared<MemoryGroup>(scheduler_);
+    std::shared_ptr<LedgerGroup>& group = groups_[name];
+    if (group == nullptr) group = std::make_shared<MemoryGroup>(scheduler_, name);
     return Future<std::shared_ptr<LedgerGroup>>::ready(group);
+  }
+  Future<std::vector<std::string>> groups() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, group] : groups_) names.push_back(name);
+    return Future<std::vector<std::string>>::ready(std::move(names));
+  }
+  Future<base::Unit> erase(std::string name) override {
+    const std::lock_guard lock(mutex_);
+    groups_.erase(name);
+    return Future<base::Unit>::ready(base::Unit{});
   }
 
  private:

@@ -114,6 +114,8 @@ class PersistGroup final : public LedgerGroup {
                persist::Epoch epoch)
       : scheduler_(scheduler), group_(std::move(group)), epoch_(epoch) {}
 
+  [[nodiscard]] const std::string& name() const override { return group_->name(); }
+
   [[nodiscard]] std::vector<LedgerShard> shards() const override {
     std::vector<LedgerShard> out;
     for (const persist::ShardInfo& info : group_->shards()) {
@@ -188,6 +190,8 @@ class PersistLedger final : public Ledger {
               });
         });
   }
+  Future<std::vector<std::string>> groups() override { return client_.groups(); }
+  Future<Unit> erase(std::string name) override { return client_.erase(std::move(name)); }
 
  private:
   base::Scheduler& scheduler_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string_view>
 
 #include "ingestion.h"
 #include "reader.h"
@@ -17,6 +19,12 @@ using base::Unit;
 using namespace storage_api;  // NOLINT: this file implements that interface
 
 constexpr const char* kTablesGroup = "tables";
+constexpr std::string_view kViewGroup = "view-";
+constexpr std::string_view kSourceGroup = "source-";
+
+std::string group_name(std::string_view kind, GlobalId id) {
+  return std::string(kind) + to_string(id);
+}
 
 template <typename T>
 Future<T> unknown(GlobalId id) {
@@ -169,7 +177,7 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const ViewCollection&) {
-    return open_group("view-" + to_string(command.id), {command.id}, command.since)
+    return open_group(group_name(kViewGroup, command.id), {command.id}, command.since)
         .and_then(environment_.scheduler, [](std::shared_ptr<WriteGroup> group) {
           group->forward_demands([](SqlTime) {});  // kept until a writer comes
           return Unit{};
@@ -179,7 +187,7 @@ class StorageService final : public Storage {
   Future<Unit> create(const CreateCollection& command, const IngestionCollection& ingestion) {
     std::vector<GlobalId> members = ingestion.outputs;
     members.push_back(command.id);
-    return open_group("source-" + to_string(command.id), std::move(members), command.since)
+    return open_group(group_name(kSourceGroup, command.id), std::move(members), command.since)
         .and_then(environment_.scheduler, [this, id = command.id,
                                            ingestion](std::shared_ptr<WriteGroup> group) {
           const std::lock_guard lock(mutex_);
@@ -197,6 +205,10 @@ class StorageService final : public Storage {
 
   Future<std::shared_ptr<WriteGroup>> open_group(std::string name, std::vector<GlobalId> members,
                                                  SqlTime since) {
+    {
+      const std::lock_guard lock(mutex_);
+      known_groups_.insert(name);
+    }
     return ledger_->open(std::move(name))
         .and_then(environment_.scheduler, [this, members = std::move(members),
                                            since](std::shared_ptr<LedgerGroup> ledger) {
@@ -211,6 +223,7 @@ class StorageService final : public Storage {
 
   Future<Unit> apply(DropCollection command) {
     std::shared_ptr<WriteGroup> group;
+    bool last = false;
     {
       const std::lock_guard lock(mutex_);
       auto it = groups_.find(command.id);
@@ -219,9 +232,17 @@ class StorageService final : public Storage {
       ingestions_.erase(command.id);
       waiting_.erase(command.id);
       writers_.erase(command.id);
+      last = group != tables_ && std::ranges::none_of(groups_, [&](const auto& other) {
+               return other.second == group;
+             });
     }
     if (group == nullptr) return unknown<Unit>(command.id);
-    return group->drop(command.id);
+    auto dropped = group->drop(command.id);
+    if (!last) return dropped;
+    // The drop was the last of what the group had to do: nothing writes to it any more.
+    return std::move(dropped).and_then(environment_.scheduler, [ledger = ledger_, group](Unit) {
+      return ledger->erase(group->name());
+    });
   }
 
   Future<Unit> apply(AllowCompaction command) {
@@ -242,9 +263,35 @@ class StorageService final : public Storage {
         if (!groups_.contains(id)) forgotten.push_back(id);
       }
     }
+    erase_unknown_groups();
     if (forgotten.empty()) return Future<Unit>::ready(Unit{});
     // A crash between the commit that dropped a table and the drop of its data left these behind.
     return tables_->commit(std::max(command.floor, tables_->logical()), {}, {}, forgotten);
+  }
+
+  // What a crash between the commit that dropped a view or a source and the end of `erase` left
+  // behind. Nobody waits for it.
+  void erase_unknown_groups() {
+    ledger_->groups().on_ready(environment_.scheduler, [this](Result<std::vector<std::string>> names) {
+      if (!names) return warn_of_leftovers("all", names.error());
+      for (const std::string& name : *names) {
+        if (!name.starts_with(kViewGroup) && !name.starts_with(kSourceGroup)) continue;
+        if (is_known(name)) continue;
+        ledger_->erase(name).on_ready(environment_.scheduler, [this, name](Result<Unit> erased) {
+          if (!erased) warn_of_leftovers(name, erased.error());
+        });
+      }
+    });
+  }
+
+  [[nodiscard]] bool is_known(const std::string& group) const {
+    const std::lock_guard lock(mutex_);
+    return known_groups_.contains(group);
+  }
+
+  void warn_of_leftovers(const std::string& group, const Error& error) {
+    environment_.log.warn("dropped collections stay on disk",
+                          {{"group", group}, {"error", error.message}});
   }
 
   Future<Unit> apply(storage_api::Advance command) {
@@ -269,7 +316,7 @@ class StorageService final : public Storage {
   }
 
   StorageEnvironment environment_;
-  std::unique_ptr<Ledger> ledger_;
+  std::shared_ptr<Ledger> ledger_;
   std::shared_ptr<Responses> responses_;
   std::shared_ptr<WriteGroup> tables_;
   mutable std::mutex mutex_;
@@ -277,6 +324,7 @@ class StorageService final : public Storage {
   std::map<GlobalId, std::shared_ptr<std::uint64_t>> writers_;
   std::map<GlobalId, std::pair<std::shared_ptr<WriteGroup>, IngestionConfig>> waiting_;
   std::map<GlobalId, std::unique_ptr<Ingestion>> ingestions_;
+  std::set<std::string> known_groups_;  ///< Of views and sources that were there in this life.
   bool initialized_ = false;
   SqlTime floor_ = 0;
 };

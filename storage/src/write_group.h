@@ -33,6 +33,8 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
 
   WriteGroup(base::Scheduler& scheduler, std::shared_ptr<LedgerGroup> ledger, Observer observer);
 
+  /// Of the ledger group.
+  [[nodiscard]] const std::string& name() const { return ledger_->name(); }
   /// Members present in the ledger when it was opened, or created since.
   [[nodiscard]] std::vector<GlobalId> members() const;
   [[nodiscard]] std::optional<Frontiers> frontiers(GlobalId id) const;

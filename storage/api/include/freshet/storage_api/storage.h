@@ -145,8 +145,8 @@ struct AllowCompaction {
   GlobalId id;
   SqlTime since = 0;
 };
-/// Starts the ingestions that exist now and those created later. Sent once, after start-up: table collections
-/// that nobody created by then are forgotten.
+/// Starts the ingestions that exist now and those created later. Sent once, after start-up: collections that
+/// nobody created by then are forgotten, and what they stored is removed.
 struct InitializationComplete {
   /// No new time below this is chosen by an ingestion: reads up to it may have been answered before the restart.
   SqlTime floor = 0;
