@@ -128,6 +128,9 @@ class FaultyBlob final : public Blob {
     return core_->run<std::vector<BlobInfo>>(
         [&inner = inner_, prefix] { return inner.list(prefix); });
   }
+  [[nodiscard]] std::string location(const std::string& key) const override {
+    return inner_.location(key);
+  }
 
  private:
   std::shared_ptr<FaultControl::Core> core_;

@@ -55,7 +55,8 @@ class Directory {
     if (whole) size = FRESHET_TRY(file->size());
     Bytes bytes = FRESHET_TRY(file->read_at(offset, size));
     if (bytes.size() != size) {
-      return fail(ErrorCode::kCorrupt, "object \"" + key + "\" is shorter than its reader expects");
+      return fail(ErrorCode::kCorrupt,
+                  "object \"" + file_name(key) + "\" is shorter than its reader expects");
     }
     return bytes;
   }
@@ -135,6 +136,9 @@ class FileBlob final : public Blob {
   }
   Future<std::vector<BlobInfo>> list(std::string prefix) override {
     return run<std::vector<BlobInfo>>([prefix](Directory& d) { return d.list(prefix); });
+  }
+  [[nodiscard]] std::string location(const std::string& key) const override {
+    return file_name(key);
   }
 
  private:

@@ -149,7 +149,6 @@ class RunReader {
   std::shared_ptr<const Updates> take_inlined();
   [[nodiscard]] bool wanted(const BlockInfo& block) const;
   Result<std::shared_ptr<const Updates>> decode_next(const PartCodec& codec);
-  Unexpected named(Error error) const;
 
   ShardId shard_{};
   Run run_;

@@ -167,7 +167,7 @@ Result<void> Machine::install_rollup(const std::string& key, base::BytesView byt
   Result<GroupState> decoded = decode_rollup(bytes);
   if (!decoded) {
     Error error = std::move(decoded).error();
-    error.message += " (object \"" + key + "\")";
+    error.message += " (object \"" + environment_.blob.location(key) + "\")";
     environment_.log.error("a rollup is damaged", {{"error", error.message}});
     return fail(std::move(error));
   }

@@ -45,13 +45,6 @@ RunReader::RunReader(ShardId shard, Run run, ReadWindow window)
 RunReader::RunReader(std::shared_ptr<const Updates> inlined, ReadWindow window)
     : inlined_(std::move(inlined)), window_(std::move(window)) {}
 
-Unexpected RunReader::named(Error error) const {
-  // The state names the part, so its absence is damage, too.
-  if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kCorrupt;
-  error.message += " (part \"" + part_->key + "\" of shard " + to_string(shard_) + ")";
-  return fail(std::move(error));
-}
-
 bool RunReader::wanted(const BlockInfo& block) const {
   if (block.greatest_time < window_.from || block.least_time >= window_.to) return false;
   return window_.filter == nullptr || (*window_.filter)(block);
@@ -81,10 +74,10 @@ Result<void> RunReader::take_index(const PartCodec& codec, Bytes bytes) {
   const std::uint64_t from = index_range().offset;
   const BytesView index = BytesView(bytes).substr(part_->index_offset - from);
   auto blocks = codec.decode_index(index, part_->index_offset);
-  if (!blocks) return named(std::move(blocks).error());
+  if (!blocks) return fail(std::move(blocks).error());
   for (BlockInfo& block : *blocks) {
     if (block.offset + block.size > part_->index_offset) {
-      return named({.code = ErrorCode::kCorrupt, .message = "a block ends past the index"});
+      return fail(ErrorCode::kCorrupt, "a block ends past the index");
     }
     if (wanted(block)) {
       blocks_.push_back(std::move(block));
@@ -119,13 +112,13 @@ Result<std::shared_ptr<const Updates>> RunReader::decode_next(const PartCodec& c
   const Fetched& fetched = fetched_[next_fetched_++];
   Result<Updates> updates = codec.decode_block(
       fetched.block, BytesView(buffer_).substr(fetched.position, fetched.block.size));
-  if (!updates) return named(std::move(updates).error());
+  if (!updates) return fail(std::move(updates).error());
   // End to end: a part read in full must add up to what its writer saw.
   if (all_blocks_) {
     row_hash_sum_ += updates->row_hash_sum();
     const bool last = next_fetched_ == fetched_.size() && next_block_ == blocks_.size();
     if (last && row_hash_sum_ != part_->row_hash_sum) {
-      return named({.code = ErrorCode::kCorrupt, .message = "rows do not add up to their sum"});
+      return fail(ErrorCode::kCorrupt, "rows do not add up to their sum");
     }
   }
   const bool as_it_is = inside(window_, fetched.block.least_time, fetched.block.greatest_time);
@@ -154,7 +147,8 @@ class RunReader::NextBlock final : public Flow<NextBlock, std::shared_ptr<const 
     if (reader_->inlined_ != nullptr) return finish(reader_->take_inlined());
     while (reader_->next_fetched_ < reader_->fetched_.size()) {
       auto block = reader_->decode_next(io_->codec());
-      if (!block || !(*block)->empty()) return finish(std::move(block));
+      if (!block) return fail_with(std::move(block).error());
+      if (!(*block)->empty()) return finish(std::move(block));
     }
     if (reader_->next_block_ < reader_->blocks_.size()) {
       return await(get(reader_->next_blocks()), &NextBlock::fetched);
@@ -169,16 +163,25 @@ class RunReader::NextBlock final : public Flow<NextBlock, std::shared_ptr<const 
   }
 
   void fetched(Result<Bytes> bytes) {
-    if (!bytes) return finish(reader_->named(std::move(bytes).error()));
+    if (!bytes) return fail_with(std::move(bytes).error());
     reader_->buffer_ = std::move(bytes).value();
     begin();
   }
 
   void opened(Result<Bytes> bytes) {
-    if (!bytes) return finish(reader_->named(std::move(bytes).error()));
+    if (!bytes) return fail_with(std::move(bytes).error());
     Result<void> taken = reader_->take_index(io_->codec(), std::move(bytes).value());
-    if (!taken) return finish(Unexpected(std::move(taken).error()));
+    if (!taken) return fail_with(std::move(taken).error());
     begin();
+  }
+
+  // Names the part as one finds it in Blob.
+  void fail_with(Error error) {
+    // The state names the part, so its absence is damage, too.
+    if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kCorrupt;
+    error.message += " (part \"" + io_->blob().location(reader_->part_->key) + "\" of shard " +
+                     to_string(reader_->shard_) + ")";
+    finish(fail(std::move(error)));
   }
 
   IoRef io_;

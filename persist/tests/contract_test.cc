@@ -80,6 +80,16 @@ TEST_CASE("blob: every implementation keeps the contract", "[persist][blob]") {
   CHECK(w.wait(w.blob->list("a/"))->size() == 1);
 }
 
+TEST_CASE("blob: errors name the file in which an object lies", "[persist][blob]") {
+  BlobWorld w("file");
+  REQUIRE(w.wait(w.blob->set("tables/1/p8", shared("0123456789"))));
+  const std::vector<std::string> names = w.files->list(w.directory.path + "/blob").value();
+  REQUIRE(names.size() == 1);
+  CHECK(w.blob->location("tables/1/p8") == names[0]);
+  const Error error = w.wait(w.blob->get_range("tables/1/p8", 8, 3)).error();
+  CHECK_THAT(error.message, Catch::Contains(names[0]));
+}
+
 TEST_CASE("blob: a second handle sees what the first wrote, and sweeps its leftovers",
           "[persist][blob]") {
   BlobWorld w("file");

@@ -357,7 +357,8 @@ TEST_CASE("group: a flipped bit in a part is found, and named with its shard",
     const auto read = world.process.content(*world.group, kOrders, 1);
     REQUIRE_FALSE(read);
     CHECK(read.error().code == ErrorCode::kCorrupt);
-    CHECK_THAT(read.error().message, Catch::Contains(object.key) && Catch::Contains("shard 1"));
+    CHECK_THAT(read.error().message, Catch::Contains(world.blob->location(object.key)) &&
+                                         Catch::Contains("shard 1"));
   }
   REQUIRE(world.process.wait(world.blob->remove(object.key)));
   CHECK(world.process.content(*world.group, kOrders, 1).error().code == ErrorCode::kCorrupt);

@@ -39,6 +39,8 @@ class Blob {
   virtual base::Future<base::Unit> remove(std::string key) = 0;
   /// In key order.
   virtual base::Future<std::vector<BlobInfo>> list(std::string prefix) = 0;
+  /// What an operator looks for to find the object where it is stored; for messages.
+  [[nodiscard]] virtual std::string location(const std::string& key) const { return key; }
 };
 
 /// Keeps objects while it lives.
