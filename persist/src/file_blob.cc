@@ -22,28 +22,14 @@ std::string file_name(std::string key) {
   return key;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 /// Survives the blob while tasks of it run.
 class Directory {
  public:
   Directory(base::Scheduler& scheduler, FileSystem& files, std::string path)
       : scheduler_(scheduler), files_(files), path_(std::move(path)) {}
 
-  // Each new directory must be durable in its parent, from the first new one down.
   Result<void> prepare() {
-    std::vector<std::string> parents{parent_of(path_)};
-    while (!FRESHET_TRY(files_.exists(parents.back())))
-      parents.push_back(parent_of(parents.back()));
-    FRESHET_TRY(files_.make_directory(path_));
-    while (!parents.empty()) {
-      FRESHET_TRY(files_.sync_directory(parents.back()));
-      parents.pop_back();
-    }
+    FRESHET_TRY(base::make_durable_directory(files_, path_));
     for (const std::string& name : FRESHET_TRY(files_.list(path_))) {
       if (name.starts_with(kTemporary)) FRESHET_TRY(files_.remove(path_ + "/" + name));
     }

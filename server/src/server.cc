@@ -86,7 +86,7 @@ class ServerProcess final : public Server {
 
   Result<void> open_directory() {
     if (in_memory()) return {};
-    FRESHET_TRY(files_->make_directory(config_.data_directory));
+    FRESHET_TRY(base::make_durable_directory(*files_, config_.data_directory));
     auto lock = files_->lock(config_.data_directory + "/lock");
     if (!lock && lock.error().code == ErrorCode::kConflict) {
       return fail(Error{.code = ErrorCode::kConflict,

@@ -115,5 +115,22 @@ TEST_CASE("lossy: a failed sync loses its writes for good; a full disk takes not
   CHECK(disk.used() == 0);
 }
 
+TEST_CASE("durable directories: none is lost once made, wherever power went before",
+          "[testing][files]") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    LossyFileSystem disk(seed);
+    disk.power_off_after(seed % 8);
+    const bool made = make_durable_directory(disk, "/a/b/c").has_value();
+    disk.restart();
+    CHECK((!made || disk.exists("/a/b/c").value()));
+    // The first process was killed between making "/x" and syncing it; the power failed later.
+    REQUIRE(disk.make_directory("/x"));
+    REQUIRE(make_durable_directory(disk, seed % 2 == 0 ? "/x" : "/x/y/"));
+    disk.restart();
+    CHECK(disk.exists(seed % 2 == 0 ? "/x" : "/x/y").value());
+  }
+}
+
 }  // namespace
 }  // namespace testing

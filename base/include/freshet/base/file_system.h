@@ -58,6 +58,10 @@ class FileSystem {
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 };
 
+/// Makes a directory, with its parents, that no loss of power takes away once this returns. Also if
+/// it is there already: an earlier process may have died before its name was on the disk.
+Result<void> make_durable_directory(FileSystem& files, const std::string& path);
+
 /// The operating system's.
 std::unique_ptr<FileSystem> make_posix_file_system();
 
