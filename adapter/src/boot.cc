@@ -220,17 +220,25 @@ class Boot : public std::enable_shared_from_this<Boot> {
     }
     for (const auto& [id, entry] : catalog->entries()) {
       if (entry->item.kind == sql::ItemKind::kMaterializedView) {
-        FRESHET_TRY(s.dataflows->start_view(*entry, *catalog, view_times.at(id)));
+        tolerate(*entry, s.dataflows->start_view(*entry, *catalog, view_times.at(id)));
       } else if (entry->item.kind == sql::ItemKind::kIndex) {
         const SqlTime as_of = index_as_of(*entry, *catalog, now, view_times);
         s.holds->add(id, as_of, as_of, retain_of(*entry));
-        FRESHET_TRY(s.dataflows->start_index(*entry, *catalog, as_of));
+        tolerate(*entry, s.dataflows->start_index(*entry, *catalog, as_of));
       }
     }
     s.compute->send(compute_api::InitializationComplete{});
     history_.clear();
     s.log.info("catalog is open", {{"objects", catalog->entries().size()}});
     return Unit{};
+  }
+
+  // One object that cannot be planned any more must not keep the others from their users: whoever reads it gets
+  // the error, and it can be dropped.
+  void tolerate(const CatalogEntry& entry, Result<void> started) {
+    if (started) return;
+    services_->log.error("cannot be kept up to date", {{"object", entry.item.name.item}, {"error", started.error().message}});
+    services_->compute->mark_failed(entry.id(), started.error());
   }
 
   SqlTime view_as_of(const CatalogEntry& view, const Catalog& catalog) {

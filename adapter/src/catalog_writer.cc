@@ -33,8 +33,10 @@ struct CatalogWriter::State : std::enable_shared_from_this<State> {
     write.appends[kCatalogCollection] = std::move(applied->second);
     committer.commit(std::move(write))
         .on_ready(strand, [self = shared_from_this(), catalog = std::move(applied->first),
+                           on_commit = std::move(planned->on_commit),
                            promise = std::move(next.promise)](Result<SqlTime> time) mutable {
           if (!time) return self->finish(std::move(promise), base::Unexpected(time.error()));
+          if (on_commit) on_commit(*time);
           self->holder.set(catalog);
           self->finish(std::move(promise), CommittedChange{std::move(catalog), *time});
         });

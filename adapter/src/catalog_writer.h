@@ -19,6 +19,8 @@ struct PlannedChange {
   CatalogChange catalog{};
   /// Tables that come and go, and rows for them, in the same commit.
   TableWrite tables{};
+  /// Runs once the change is durable, before any statement sees it: what is seen can be used.
+  base::UniqueFunction<void(SqlTime committed)> on_commit{};
 };
 struct CommittedChange {
   CatalogPtr catalog;

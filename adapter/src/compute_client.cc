@@ -91,9 +91,37 @@ Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max
   return answer;
 }
 
-std::shared_ptr<SubscriptionQueue> ComputeClient::open_subscription(GlobalId sink) {
+std::shared_ptr<SubscriptionQueue> ComputeClient::open_subscription(GlobalId sink, std::set<GlobalId> reads) {
+  auto queue = std::make_shared<SubscriptionQueue>();
   const std::lock_guard lock(mutex_);
-  return subscriptions_[sink] = std::make_shared<SubscriptionQueue>();
+  subscriptions_[sink] = {queue, std::move(reads)};
+  return queue;
+}
+
+std::shared_ptr<SubscriptionQueue> ComputeClient::subscription(GlobalId sink) const {
+  const std::lock_guard lock(mutex_);
+  auto it = subscriptions_.find(sink);
+  return it == subscriptions_.end() ? nullptr : it->second.queue;
+}
+
+void ComputeClient::end_subscriptions(GlobalId id, const Error& error) {
+  std::vector<std::shared_ptr<SubscriptionQueue>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [sink, subscription] : subscriptions_) {
+      if (subscription.reads.contains(id)) ended.push_back(subscription.queue);
+    }
+  }
+  for (const auto& queue : ended) queue->fail_with(error);
+}
+
+void ComputeClient::mark_failed(GlobalId id, Error error) {
+  {
+    const std::lock_guard lock(mutex_);
+    failures_.insert_or_assign(id, error);
+  }
+  if (const auto queue = subscription(id)) queue->fail_with(error);
+  fail_peeks(id, error);
 }
 
 void ComputeClient::close_subscription(GlobalId sink) {
@@ -104,7 +132,7 @@ void ComputeClient::close_subscription(GlobalId sink) {
 void ComputeClient::close() {
   compute_.on_response([](compute_api::ComputeResponse) {});
   std::map<PeekId, PendingPeek> peeks;
-  std::map<GlobalId, std::shared_ptr<SubscriptionQueue>> subscriptions;
+  std::map<GlobalId, Subscription> subscriptions;
   const std::lock_guard lock(mutex_);
   peeks.swap(peeks_);
   subscriptions.swap(subscriptions_);
@@ -123,13 +151,8 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
   } else if (auto* peek = std::get_if<PeekResponse>(&response)) {
     receive_peek(std::move(*peek));
   } else if (auto* batch = std::get_if<SubscribeResponse>(&response)) {
-    std::shared_ptr<SubscriptionQueue> queue;
-    {
-      const std::lock_guard lock(mutex_);
-      auto it = subscriptions_.find(batch->id);
-      if (it == subscriptions_.end()) return;
-      queue = it->second;
-    }
+    const auto queue = subscription(batch->id);
+    if (queue == nullptr) return;
     if (batch->error) {
       queue->fail_with(std::move(*batch->error));
     } else {
@@ -139,15 +162,10 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
     if (failure->error.code == ErrorCode::kCorrupt && failure->error.sqlstate == SqlState{}) {
       failure->error.sqlstate = sqlstate::kDataCorrupted;
     }
-    std::shared_ptr<SubscriptionQueue> queue;
-    {
-      const std::lock_guard lock(mutex_);
-      failures_.insert_or_assign(failure->id, failure->error);
-      auto it = subscriptions_.find(failure->id);
-      if (it != subscriptions_.end()) queue = it->second;
+    if (failure->error.code == ErrorCode::kNotFound && failure->error.sqlstate == SqlState{}) {
+      failure->error = sql_error(sqlstate::kUndefinedTable, "an object that is read was dropped");
     }
-    if (queue != nullptr) queue->fail_with(failure->error);
-    fail_peeks(failure->id, failure->error);
+    mark_failed(failure->id, std::move(failure->error));
   } else if (auto* dropped = std::get_if<compute_api::Dropped>(&response)) {
     const std::lock_guard lock(mutex_);
     failures_.erase(dropped->id);

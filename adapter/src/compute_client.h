@@ -57,14 +57,18 @@ class ComputeClient {
   void cancel_peek(PeekId id) { send(compute_api::CancelPeek{id}); }
 
   /// Before the dataflow with that sink is created.
-  std::shared_ptr<SubscriptionQueue> open_subscription(GlobalId sink);
+  std::shared_ptr<SubscriptionQueue> open_subscription(GlobalId sink, std::set<GlobalId> reads);
   void close_subscription(GlobalId sink);
+  /// Subscriptions that read `id`, which was dropped, end with this error.
+  void end_subscriptions(GlobalId id, const Error& error);
 
   /// Forgets whoever waits: their answers are abandoned. For the end of the process.
   void close();
 
   /// Errors of exports that are not a row's, for those who wait for them; none while all is well.
   [[nodiscard]] std::optional<Error> failure(GlobalId id) const;
+  /// From now on reads of the export fail with this error.
+  void mark_failed(GlobalId id, Error error);
 
  private:
   struct PendingPeek {
@@ -74,6 +78,11 @@ class ComputeClient {
     std::uint64_t max_bytes = 0;
     GlobalId target{};  ///< What it reads: an index, a view or a table.
   };
+  struct Subscription {
+    std::shared_ptr<SubscriptionQueue> queue;
+    std::set<GlobalId> reads{};  ///< As named in the statement.
+  };
+  [[nodiscard]] std::shared_ptr<SubscriptionQueue> subscription(GlobalId sink) const;
   void fail_peeks(GlobalId target, const Error& error);
   void receive(compute_api::ComputeResponse response);
   void receive_peek(compute_api::PeekResponse response);
@@ -83,7 +92,7 @@ class ComputeClient {
   mutable std::mutex mutex_;
   base::Random random_;
   std::map<PeekId, PendingPeek> peeks_;
-  std::map<GlobalId, std::shared_ptr<SubscriptionQueue>> subscriptions_;
+  std::map<GlobalId, Subscription> subscriptions_;
   std::map<GlobalId, Error> failures_;
 };
 

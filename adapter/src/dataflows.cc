@@ -90,6 +90,11 @@ Result<expr::DataflowDescription> Dataflows::plan_maintained(std::string name, G
   return sql::build_dataflow(request);
 }
 
+Result<void> Dataflows::check_maintained(const Relation& relation, const Catalog& catalog) {
+  FRESHET_TRY(plan_maintained("check", services_.transient_id(), relation, catalog, std::nullopt));
+  return {};
+}
+
 Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& catalog,
                                     repr::SqlTime as_of) {
   const GlobalId on = *index.item.index_on;

@@ -64,6 +64,9 @@ class Dataflows {
   Result<std::string> explain(const expr::Relation& relation, const Catalog& catalog,
                               sql::ExplainPlan::Stage stage);
 
+  /// The error with which the relation cannot be kept up to date, if it cannot.
+  Result<void> check_maintained(const expr::Relation& relation, const Catalog& catalog);
+
   /// Starts an index, or a materialized view (whose collection exists), reading as of `as_of`.
   Result<void> start_index(const CatalogEntry& index, const Catalog& catalog, repr::SqlTime as_of);
   Result<void> start_view(const CatalogEntry& view, const Catalog& catalog, repr::SqlTime as_of);

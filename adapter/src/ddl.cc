@@ -129,27 +129,24 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
 
   Future<Outcome> apply(const sql::CreateTablePlan& plan) {
     if (skip_existing(plan.if_not_exists, plan.name)) return done();
-    auto made = std::make_shared<GlobalId>();
-    return commit([plan, made](const Catalog& catalog) -> Result<PlannedChange> {
-             FRESHET_TRY(check_free(catalog, plan.name));
-             PlannedChange planned;
-             Numbers numbers(catalog, planned.catalog);
-             CatalogEntry entry = make_entry(numbers, ItemKind::kTable, plan.name, plan.desc);
-             entry.item.writable = true;
-             entry.item.defaults = plan.defaults;
-             entry.item.create_sql = plan.create_sql;
-             entry.item.retain_history_micros = plan.retain_history_micros;
-             entry.default_texts = plan.default_texts;
-             *made = entry.id();
-             planned.tables.create.emplace_back(entry.id(), plan.desc);
-             planned.catalog.put_items.push_back(std::move(entry));
-             return planned;
-           })
-        .and_then(session_->strand, [self = shared_from_this(), made, plan](CommittedChange committed) {
-          self->services_.holds->add(*made, committed.time, committed.time + 1,
-                                     plan.retain_history_micros.value_or(Holds::kDefaultRetain));
-          return Outcome(CommandDone{self->tag_});
-        });
+    return change([plan, holds = services_.holds.get()](const Catalog& catalog) -> Result<PlannedChange> {
+      FRESHET_TRY(check_free(catalog, plan.name));
+      PlannedChange planned;
+      Numbers numbers(catalog, planned.catalog);
+      CatalogEntry entry = make_entry(numbers, ItemKind::kTable, plan.name, plan.desc);
+      entry.item.writable = true;
+      entry.item.defaults = plan.defaults;
+      entry.item.create_sql = plan.create_sql;
+      entry.item.retain_history_micros = plan.retain_history_micros;
+      entry.default_texts = plan.default_texts;
+      planned.tables.create.emplace_back(entry.id(), plan.desc);
+      planned.on_commit = [holds, id = entry.id(),
+                           retain = plan.retain_history_micros.value_or(Holds::kDefaultRetain)](SqlTime time) {
+        holds->add(id, time, time + 1, retain);
+      };
+      planned.catalog.put_items.push_back(std::move(entry));
+      return planned;
+    });
   }
 
   Future<Outcome> apply(const sql::CreateViewPlan& plan) {
@@ -159,8 +156,10 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
                                        "a materialized view cannot depend on now() or on the session"));
     }
     auto made = std::make_shared<GlobalId>();
-    auto decide = [plan, made](const Catalog& catalog) -> Result<PlannedChange> {
+    auto decide = [plan, made, dataflows = services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
       FRESHET_TRY(check_present(catalog, plan.depends_on));
+      // What cannot be kept up to date is refused before anything is stored.
+      if (plan.materialized) FRESHET_TRY(dataflows->check_maintained(plan.relation, catalog));
       PlannedChange planned;
       if (plan.replaces) {
         if (!catalog.dependents(*plan.replaces).empty()) {
@@ -216,14 +215,16 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
     auto made = std::make_shared<GlobalId>();
     return start_at({plan.on}).and_then(
         session_->strand, [self = shared_from_this(), made, plan](SqlTime as_of) {
-          auto decide = [plan, made](const Catalog& catalog) -> Result<PlannedChange> {
+          auto decide = [plan, made,
+                         dataflows = self->services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
             FRESHET_TRY(check_present(catalog, {plan.on}));
             FRESHET_TRY(check_free(catalog, plan.name));
             const CatalogEntry* on = catalog.entry(plan.on);
-            if (on != nullptr && on->relation && sql::has_session_values(*on->relation)) {
+            if (on->relation && sql::has_session_values(*on->relation)) {
               return fail(sqlstate::kFeatureNotSupported,
                           "cannot index a view that depends on now() or on the session");
             }
+            if (on->relation) FRESHET_TRY(dataflows->check_maintained(*on->relation, catalog));
             PlannedChange planned;
             Numbers numbers(catalog, planned.catalog);
             CatalogEntry entry = make_entry(numbers, ItemKind::kIndex, plan.name, {});
@@ -424,6 +425,8 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
         services_.dataflows->drop_export(id);
       }
       services_.holds->remove(id);
+      services_.compute->end_subscriptions(
+          id, sql_error(sqlstate::kUndefinedTable, "subscription ended: \"" + entry->item.name.item + "\" was dropped"));
       if (entry->item.kind == ItemKind::kMaterializedView || entry->item.kind == ItemKind::kSource) {
         // Nobody waits: the catalog has forgotten it, and a restart sweeps what a crash leaves.
         services_.storage.send(storage_api::DropCollection{id})

@@ -78,6 +78,19 @@ Result<Hold> Holds::acquire(std::vector<GlobalId> ids, SqlTime time) {
                       " keeps history from " + std::to_string(it->second.since / 1000) + " on");
     }
   }
+  return hold_locked(std::move(ids), time);
+}
+
+Hold Holds::acquire_all(SqlTime time) {
+  const std::lock_guard lock(mutex_);
+  std::vector<GlobalId> ids;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.since <= time) ids.push_back(id);
+  }
+  return hold_locked(std::move(ids), time);
+}
+
+Hold Holds::hold_locked(std::vector<GlobalId> ids, SqlTime time) {
   for (const GlobalId id : ids) entries_.at(id).holds.insert(time);
   Hold hold;
   hold.holds_ = this;

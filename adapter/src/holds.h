@@ -62,6 +62,8 @@ class Holds {
   [[nodiscard]] SqlTime readable_from(const std::vector<GlobalId>& ids) const;
   /// 22023 naming the collection if one is not readable at `time` any more.
   Result<Hold> acquire(std::vector<GlobalId> ids, SqlTime time);
+  /// Holds everything that is readable at `time`: what a transaction may still come to read.
+  Hold acquire_all(SqlTime time);
 
  private:
   friend class Hold;
@@ -71,6 +73,7 @@ class Holds {
     std::uint64_t retain = kDefaultRetain;
     std::multiset<SqlTime> holds;
   };
+  Hold hold_locked(std::vector<GlobalId> ids, SqlTime time);
   void change(const std::vector<GlobalId>& ids, SqlTime from, const SqlTime* to);
   void advance(GlobalId id, Entry& entry);
 

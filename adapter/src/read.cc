@@ -96,20 +96,15 @@ Future<SqlTime> SessionState::choose_time(std::vector<GlobalId> imports,
   }
   if (transaction.read_at) return Future<SqlTime>::ready(*transaction.read_at);
   return services.oracle->read_timestamp().and_then(
-      strand, [self = shared_from_this()](SqlTime time) -> Result<SqlTime> {
-        if (self->transaction.kind == Transaction::Kind::kExplicit) FRESHET_TRY(self->fix_time(time));
+      strand, [self = shared_from_this()](SqlTime time) {
+        if (self->transaction.kind == Transaction::Kind::kExplicit) self->fix_time(time);
         return time;
       });
 }
 
-Result<void> SessionState::fix_time(SqlTime time) {
-  std::vector<GlobalId> all;
-  for (const auto& [id, entry] : services.catalog.get()->entries()) {
-    if (services.holds->knows(id) && services.holds->readable_from({id}) <= time) all.push_back(id);
-  }
-  transaction.hold = FRESHET_TRY(services.holds->acquire(std::move(all), time));
+void SessionState::fix_time(SqlTime time) {
+  transaction.hold = services.holds->acquire_all(time);
   transaction.read_at = time;
-  return {};
 }
 
 namespace {

@@ -242,10 +242,19 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
   if (transaction.failed && !ends_transaction(portal.statement->kind())) {
     return failed<Outcome>(aborted());
   }
+  if (std::exchange(portal.executed, true)) {
+    if (portal.tag) return Future<Outcome>::ready(Outcome(CommandDone{portal.tag(0)}));
+    fail_transaction();
+    return failed<Outcome>(
+        sql_error(sqlstate::kObjectNotInPrerequisiteState, "portal \"" + name + "\" cannot be run"));
+  }
   start_statement(last);
   auto plan = std::make_shared<const sql::Plan>(*portal.plan);
   return execute_plan(std::move(plan), portal.statement)
-      .then(strand, [self = shared_from_this()](Result<Outcome> result) {
+      .then(strand, [self = shared_from_this(), name](Result<Outcome> result) {
+        if (const Rows* rows = result ? std::get_if<Rows>(&*result) : nullptr) {
+          if (auto run = self->portals.find(name); run != self->portals.end()) run->second.tag = rows->tag;
+        }
         return self->finish_statement(std::move(result));
       });
 }

@@ -56,6 +56,9 @@ struct Portal {
   std::optional<sql::Plan> plan{};  ///< With parameters bound.
   StatementDescription description{};
   std::optional<Rows> rest{};  ///< Suspended: what was not sent yet.
+  /// It was executed: a second Execute finds no more rows. Of a statement with rows, its command tag.
+  bool executed = false;
+  std::function<std::string(std::uint64_t)> tag{};
   std::shared_ptr<CursorStream> cursor{};  ///< Of DECLARE: FETCH and Execute share it.
   bool hold = false;
   std::uint64_t sent = 0;
@@ -103,7 +106,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   /// The time at which a statement that reads `imports` reads.
   Future<SqlTime> choose_time(std::vector<GlobalId> imports, std::optional<sql::AsOf> as_of);
   /// From now on the transaction reads at `time`, whatever it will read; everything is held there.
-  Result<void> fix_time(SqlTime time);
+  void fix_time(SqlTime time);
   /// `time`, once reads at it can no longer change; can be cancelled.
   Future<SqlTime> reached(SqlTime time);
   Future<ReadResult> peek(ReadPlan planned, ReadResult result);

@@ -228,7 +228,7 @@ Future<Rows> SessionState::subscribe(const sql::SubscribePlan& plan) {
                                        .with_snapshot = plan.snapshot};
         dataflow.as_of = as_of;
         dataflow.until = until.value_or(repr::kClosed);
-        auto queue = shared.compute->open_subscription(sink);
+        auto queue = shared.compute->open_subscription(sink, relation.global_ids());
         auto stream = std::make_shared<SubscribeStream>(self, plan, sink, queue, std::move(hold));
         shared.dataflows->create(std::move(dataflow));
         shared.compute->send(compute_api::Advance{sink, as_of});

@@ -136,8 +136,8 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
     if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
       if (session_->transaction.single) {
         session_->transaction.read_at = read.time;
-      } else if (auto fixed = session_->fix_time(read.time); !fixed) {
-        return failed<Outcome>(fixed.error());
+      } else {
+        session_->fix_time(read.time);
       }
     }
     return session_->write(table_, std::move(changes->updates))

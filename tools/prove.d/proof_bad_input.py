@@ -92,7 +92,7 @@ def main(argv):
             freshet.run("CREATE TABLE kept (id int, name text)")
             freshet.run("INSERT INTO kept SELECT g, 'name ' || g FROM generate_series(1, 1000) AS g")
             case = Case(out, freshet)
-            for step in (refused_statements, bad_rows, overflow, bad_csv, copy_escapes, times, dropped_in_a_batch,
+            for step in (refused_statements, bad_rows, overflow, bad_csv, copy_escapes, times, dropped_in_a_batch, refused_views,
                          protocol_garbage, clients_gone,
                          many_connections, second_server, flipped_bit, full_disk):
                 if arguments.only in (None, step.__name__):
@@ -282,6 +282,32 @@ def dropped_in_a_batch(case, folder, arguments):
     innocent.close()
 
 
+def refused_views(case, folder, arguments):
+    """What cannot be kept up to date leaves nothing behind, and a subscription ends with what it reads."""
+    case.ok("CREATE TABLE base (a int, n numeric)")
+    case.ok("CREATE VIEW timed AS SELECT a, mz_now() t FROM base")
+    for sql in ("CREATE MATERIALIZED VIEW refused AS SELECT a, mz_now() t FROM base",
+                "CREATE MATERIALIZED VIEW refused AS SELECT a FROM base WHERE mz_now() <> n",
+                "CREATE MATERIALIZED VIEW refused AS SELECT max(mz_now()) FROM base", "CREATE INDEX refused ON timed (a)"):
+        case.fails(sql, "0A000")
+        case.equals("SELECT count(*) FROM pg_class WHERE relname = 'refused'", [["0"]])
+    for kind in ("", "INDEX"):
+        case.ok("CREATE VIEW seen AS SELECT a, count(*) c FROM base GROUP BY a")
+        if kind:
+            case.ok("CREATE INDEX seen_idx ON seen (a)")
+        reader = wire.Wire(case.freshet.port, timeout=10)
+        reader.send(b"Q", b"COPY (SUBSCRIBE seen WITH (PROGRESS)) TO STDOUT\0")
+        while reader.receive()[0] != b"d":
+            pass
+        case.ok("DROP VIEW seen CASCADE")
+        error = reader.answer().error or {}
+        case.out.check(error.get("C") == "42P01", f"a subscription {'through an index ' if kind else ''}ends with its view", error)
+        reader.close()
+    case.freshet.kill()
+    case.freshet.start()
+    case.wire = wire.Wire(case.freshet.port)
+
+
 def protocol_garbage(case, folder, arguments):
     port = case.freshet.port
     chance = random.Random(arguments.seed)
@@ -364,6 +390,21 @@ def extended(case):
     raw.execute()
     raw.sync()
     case.out.check(raw.answer().rows == [["7"]], "the session still answers")
+    # A portal that has ended gives no more rows, and does nothing twice.
+    raw.query("CREATE TABLE once (a int)")
+    for sql, tags, state in (("INSERT INTO once VALUES (1)", ["INSERT 0 1"], "55000"),
+                             ("INSERT INTO once VALUES (1) RETURNING a", ["INSERT 0 1", "INSERT 0 0"], None),
+                             ("SELECT id FROM kept WHERE id < 3", ["SELECT 2", "SELECT 0"], None)):
+        raw.parse("", sql)
+        raw.bind("", "")
+        raw.execute()
+        raw.execute()
+        raw.sync()
+        answer = raw.answer()
+        came = (answer.tags, (answer.error or {}).get("C"))
+        case.out.check(came == (tags, state), f"{sql}, executed twice: {tags} {state or ''}", came)
+    rows = raw.query("SELECT count(*) FROM once").rows
+    case.out.check(rows == [["1"]], "a statement that failed with its portal is undone", rows)
     # A cursor is a portal: Execute and FETCH go on from one another.
     raw.query("BEGIN")
     raw.query("DECLARE c CURSOR FOR SELECT id FROM kept WHERE id <= 5 ORDER BY id")
