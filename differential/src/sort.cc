@@ -19,6 +19,33 @@ std::size_t shared_prefix(ColumnView<std::string> strings, std::size_t size) {
   return shared;
 }
 
+void radix_sort_packed(SortScratch& scratch, unsigned shift, unsigned bits) {
+  constexpr unsigned kMostBits = 11;
+  const unsigned passes = (bits + kMostBits - 1) / kMostBits;
+  if (passes == 0) return;
+  const unsigned each = (bits + passes - 1) / passes;
+  const std::uint64_t mask = (std::uint64_t{1} << each) - 1;
+  const std::size_t size = scratch.packed.size();
+  auto& counts = scratch.counts;
+  counts.assign(passes << each, 0);
+  for (const std::uint64_t v : scratch.packed) {
+    for (unsigned pass = 0; pass < passes; ++pass) {
+      ++counts[(pass << each) + ((v >> (shift + pass * each)) & mask)];
+    }
+  }
+  scratch.packed_other.resize(size);
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    std::uint32_t* bucket = counts.data() + (pass << each);
+    std::uint32_t start = 0;
+    for (std::size_t i = 0; i <= mask; ++i) start += std::exchange(bucket[i], start);
+    const std::uint64_t* from = scratch.packed.data();
+    std::uint64_t* to = scratch.packed_other.data();
+    const unsigned at = shift + pass * each;
+    for (std::size_t i = 0; i < size; ++i) to[bucket[(from[i] >> at) & mask]++] = from[i];
+    std::swap(scratch.packed, scratch.packed_other);
+  }
+}
+
 std::span<SortEntry> radix_pass(SortScratch& scratch, std::vector<std::uint32_t>& bounds) {
   auto& from = scratch.entries;
   auto& to = scratch.other;

@@ -57,8 +57,16 @@ void hold_also(timely::Capability<T>& held, const timely::Capability<T>& at) {
   }
 }
 
-/// How much merging an idle trace does in one step.
-inline constexpr std::int64_t kIdleFuel = 50'000;
+/// How much merging a trace does in one step without news: some tens of microseconds, so that the next
+/// change does not wait long behind it.
+inline constexpr std::int64_t kIdleFuel = 10'000;
+
+/// Merges a little if the step had nothing better to do; true if the operator must be stepped again.
+template <typename Tr>
+bool merge_when_idle(Tr& trace, bool busy) {
+  if (!trace.spine().merging()) return false;
+  return busy || trace.work(kIdleFuel);
+}
 
 /// The logic of arrange on one worker. `Load` moves a message into the batcher's columns.
 ///
@@ -74,13 +82,17 @@ class ArrangeOperator {
 
   void step(timely::Input<T, M>& input, timely::Output<T, BatchList<Tr>>& output,
             timely::Context& context) {
+    bool busy = !input.empty();
     input.for_each([&](const timely::Capability<T>& at, M message) {
       hold_also(held_, at);
       load_(batcher_, std::move(message));
     });
     const auto& frontier = input.frontier();
-    if (!(frontier == trace_->upper())) seal(frontier, output);
-    if (trace_->spine().merging() && trace_->work(kIdleFuel)) context.activate();
+    if (!(frontier == trace_->upper())) {
+      seal(frontier, output);
+      busy = true;
+    }
+    if (merge_when_idle(*trace_, busy)) context.activate();
   }
 
  private:

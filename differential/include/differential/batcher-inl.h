@@ -6,9 +6,64 @@
 
 namespace differential {
 
+namespace detail {
+
+template <typename K, typename V, typename R>
+inline constexpr bool kIntegerRows = std::integral<K> && std::is_same_v<V, Unit> && std::integral<R>;
+
+/// Integer keys of one time whose range fits 32 bits: keys and row numbers sort as one word each. False,
+/// with nothing done, if they do not fit.
+template <typename K, typename T, typename R>
+bool sort_integers(const Updates<K, Unit, T, R>& rows, RunBuilder<K, Unit, T, R>& builder,
+                   SortScratch& scratch) {
+  const std::size_t size = rows.size();
+  if (size < 256 || !rows.times.uniform()) return false;
+  const K* keys = rows.keys.view().data();
+  K least = keys[0];
+  K most = keys[0];
+  for (std::size_t i = 1; i < size; ++i) {
+    least = keys[i] < least ? keys[i] : least;
+    most = keys[i] > most ? keys[i] : most;
+  }
+  const std::uint64_t range = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least);
+  if (range > UINT32_MAX) return false;
+  bool same_diff = true;
+  for (std::size_t i = 1; i < size; ++i) same_diff = same_diff && rows.diffs[i] == rows.diffs[0];
+  scratch.packed.resize(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t offset = static_cast<std::uint64_t>(keys[i]) - static_cast<std::uint64_t>(least);
+    scratch.packed[i] = (offset << 32) | i;
+  }
+  radix_sort_packed(scratch, 32, static_cast<unsigned>(std::bit_width(range)));
+  const std::uint64_t* sorted = scratch.packed.data();
+  for (std::size_t i = 0; i < size;) {
+    const std::size_t room = builder.room();
+    builder.elements(room, builder.intern(rows.times[0]), [&](K* out_keys, R* out_diffs) {
+      std::size_t n = 0;
+      while (n < room && i < size) {
+        const std::uint64_t offset = sorted[i] >> 32;
+        R sum{};
+        for (; i < size && sorted[i] >> 32 == offset; ++i) {
+          add_to(sum, same_diff ? rows.diffs[0] : rows.diffs[static_cast<std::uint32_t>(sorted[i])]);
+        }
+        out_keys[n] = static_cast<K>(static_cast<std::uint64_t>(least) + offset);
+        out_diffs[n] = sum;
+        n += sum != 0;
+      }
+      return n;
+    });
+  }
+  return true;
+}
+
+}  // namespace detail
+
 template <typename K, typename V, typename T, typename R>
 Run<K, V, T, R> sort_into_run(const Updates<K, V, T, R>& rows, RunBuilder<K, V, T, R>& builder,
                               detail::SortScratch& scratch) {
+  if constexpr (detail::kIntegerRows<K, V, R>) {
+    if (detail::sort_integers(rows, builder, scratch)) return builder.finish();
+  }
   const auto order = sorted_order(rows, scratch);
   const auto keys = rows.keys.view();
   const auto vals = rows.vals.view();
@@ -145,7 +200,7 @@ Run<K, V, T, R> Batcher<K, V, T, R>::seal(const Frontier& upper) {
       std::swap(ready, incoming_);
     }
   }
-  if (scratch_.entries.capacity() > run_rows_) scratch_ = {};
+  if (scratch_.entries.capacity() + scratch_.packed.capacity() > run_rows_) scratch_ = {};
   return merge_pile(std::move(pile), block_bytes_);
 }
 

@@ -33,10 +33,8 @@ template <typename R>
 class DiffView {
  public:
   R operator[](std::size_t i) const { return data_[i]; }
-  static std::size_t frozen_bytes(const R*, std::size_t size) {
-    return detail::padded(size * sizeof(R));
-  }
-  static DiffView freeze(const R* values, std::size_t size, std::byte*& place) {
+  static unsigned width_of(const R*, std::size_t) { return sizeof(R); }
+  static DiffView freeze(const R* values, std::size_t size, unsigned, std::byte*& place) {
     static_assert(std::is_trivially_copyable_v<R> && alignof(R) <= 8);
     DiffView view;
     std::byte* to = detail::carve(place, size * sizeof(R));
@@ -56,8 +54,8 @@ class DiffView<R> : public NarrowView<R> {
  public:
   DiffView() = default;
   DiffView(NarrowView<R> view) : NarrowView<R>(view) {}  // NOLINT: the same thing
-  static DiffView freeze(const R* values, std::size_t size, std::byte*& place) {
-    return NarrowView<R>::freeze(values, size, place);
+  static DiffView freeze(const R* values, std::size_t size, unsigned width, std::byte*& place) {
+    return NarrowView<R>::freeze(values, size, width, place);
   }
 };
 

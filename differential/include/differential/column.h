@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include <differential/buffer.h>
 #include <differential/update.h>
 #include <freshet/base/assert.h>
 #include <freshet/base/random.h>
@@ -265,9 +266,15 @@ class Column {
   void reserve(std::size_t n) { data_.reserve(n); }
   void push(Ref v) { data_.push_back(v); }
   void push_range(View from, std::size_t low, std::size_t high) {
-    data_.insert(data_.end(), from.data() + low, from.data() + high);
+    data_.append(from.data() + low, high - low);
   }
   Ref operator[](std::size_t i) const { return data_[i]; }
+  /// To write in bulk: places for `n` more, then what was written.
+  [[nodiscard]] K* grow(std::size_t n) {
+    data_.reserve(data_.size() + n);
+    return data_.end();
+  }
+  void wrote(std::size_t n) { data_.resize(data_.size() + n); }
   void pop() { data_.pop_back(); }
   [[nodiscard]] View view() const { return View(data_.data()); }
   [[nodiscard]] std::size_t frozen_bytes() const { return detail::padded(bytes()); }
@@ -279,7 +286,7 @@ class Column {
   static K own(Ref v) { return v; }
 
  private:
-  std::vector<K> data_;
+  Buffer<K> data_;
 };
 
 template <>
@@ -338,14 +345,12 @@ class Column<std::string> {
   using Ref = std::string_view;
   using Owned = std::string;
 
-  Column() : offsets_{0} {}
+  Column() { offsets_.push_back(0); }
   Column(const Column&) = default;
   Column& operator=(const Column&) = default;
-  Column(Column&& other) noexcept
-      : offsets_(std::exchange(other.offsets_, std::vector<std::uint32_t>{0})),
-        bytes_(std::exchange(other.bytes_, {})) {}
+  Column(Column&& other) noexcept : Column() { *this = std::move(other); }
   Column& operator=(Column&& other) noexcept {
-    offsets_.swap(other.offsets_);
+    std::swap(offsets_, other.offsets_);
     bytes_.swap(other.bytes_);
     return *this;
   }
@@ -374,7 +379,9 @@ class Column<std::string> {
     const std::uint32_t shift = static_cast<std::uint32_t>(bytes_.size()) - start;
     bytes_.append(from.raw() + start, from.offsets()[high] - start);
     FRESHET_ASSERT(bytes_.size() <= UINT32_MAX, bytes_.size());
-    for (std::size_t i = low; i < high; ++i) offsets_.push_back(from.offsets()[i + 1] + shift);
+    const std::size_t size = offsets_.size();
+    offsets_.resize(size + high - low);
+    for (std::size_t i = low; i < high; ++i) offsets_[size + i - low] = from.offsets()[i + 1] + shift;
   }
   Ref operator[](std::size_t i) const { return view()[i]; }
   void pop() {
@@ -395,7 +402,7 @@ class Column<std::string> {
   static std::string own(Ref v) { return std::string(v); }
 
  private:
-  std::vector<std::uint32_t> offsets_;
+  Buffer<std::uint32_t> offsets_;
   std::string bytes_;
 };
 

@@ -7,9 +7,12 @@
 /// Cost: amortised constant moves per update; a seal that frees nothing touches nothing.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <differential/sort.h>
@@ -84,10 +87,7 @@ class FutureStore<K, V, T, R> {
   [[nodiscard]] std::size_t size() const { return size_; }
 
   void add(const Rows& rows, std::size_t i) {
-    const T time = rows.times[i];
-    Bucket& bucket = buckets_[level(time)];
-    if (bucket.rows.empty() || time < bucket.least) bucket.least = time;
-    bucket.rows.push_row(rows, i);
+    bucket(rows.times[i]).push_row(rows, i);
     ++size_;
   }
   void add_all(const Rows& rows) {
@@ -96,60 +96,58 @@ class FutureStore<K, V, T, R> {
       for (std::size_t i = 0; i < rows.size(); ++i) add(rows, i);
       return;
     }
-    Bucket& bucket = buckets_[level(rows.times[0])];
-    if (bucket.rows.empty() || rows.times[0] < bucket.least) bucket.least = rows.times[0];
-    bucket.rows.append(rows);
+    bucket(rows.times[0]).append(rows);
     size_ += rows.size();
   }
   void extract(const Frontier& upper, Rows& ready) {
     if (upper.empty()) {
-      for (Bucket& bucket : buckets_) {
-        ready.append(bucket.rows);
-        bucket.rows = {};
+      for (auto& bucket : buckets_) {
+        if (bucket) ready.append(bucket->rows);
+        bucket.reset();
       }
       size_ = 0;
       return;
     }
-    Bucket& late = buckets_[kLate];
-    if (!late.rows.empty() && last_ <= upper.only()) {
-      size_ -= late.rows.size();
-      ready.append(late.rows);
-      late.rows.clear();
+    if (auto& late = buckets_[kLate]; late && last_ <= upper.only()) {
+      size_ -= late->rows.size();
+      ready.append(late->rows);
+      late.reset();
     }
     move_to(upper.only(), &ready);
   }
   void take(T time, Rows& rows) {
-    Bucket& bucket = buckets_[level(time)];
-    if (bucket.rows.empty() || bucket.least > time) return;
-    Rows kept;
-    bool any = false;
-    for (std::size_t i = 0; i < bucket.rows.size(); ++i) {
-      const T t = bucket.rows.times[i];
-      if (t == time) {
-        rows.push_row(bucket.rows, i);
-        --size_;
-        continue;
+    auto& place = buckets_[level(time)];
+    if (!place || place->least > time) return;
+    const std::unique_ptr<Bucket> bucket = std::exchange(place, nullptr);
+    for (std::size_t i = 0; i < bucket->rows.size(); ++i) {
+      --size_;
+      if (bucket->rows.times[i] == time) {
+        rows.push_row(bucket->rows, i);
+      } else {
+        add(bucket->rows, i);
       }
-      kept.push_row(bucket.rows, i);
-      bucket.least = any ? std::min(bucket.least, t) : t;
-      any = true;
     }
-    bucket.rows = std::move(kept);
   }
   [[nodiscard]] Frontier minimal_times() const {
-    if (size_ == 0) return {};
-    for (const Bucket& bucket : buckets_) {  // in the order of time
-      if (!bucket.rows.empty()) return {bucket.least};
+    for (const auto& bucket : buckets_) {  // in the order of time
+      if (bucket) return {bucket->least};
     }
-    FRESHET_UNREACHABLE();
+    return {};
   }
 
  private:
+  /// Exists only while it has rows.
   struct Bucket {
     Rows rows;
     T least{};
   };
 
+  Rows& bucket(T time) {
+    auto& place = buckets_[level(time)];
+    if (!place) place.reset(new Bucket{{}, time});
+    if (time < place->least) place->least = time;
+    return place->rows;
+  }
   // Times before the last seal: they are due at the next. Else 1 for `last_` itself, or two more than the
   // highest bit that differs.
   static constexpr std::size_t kLate = 0;
@@ -163,23 +161,21 @@ class FutureStore<K, V, T, R> {
     const std::size_t changed = level(last);
     last_ = last;
     if (size_ == 0) return;
-    Rows moved;
     for (std::size_t b = 1; b <= changed; ++b) {
-      if (buckets_[b].rows.empty()) continue;
-      moved.clear();
-      std::swap(moved, buckets_[b].rows);
-      size_ -= moved.size();
-      for (std::size_t i = 0; i < moved.size(); ++i) {
-        if (moved.times[i] < last) {
-          ready->push_row(moved, i);
+      const std::unique_ptr<Bucket> moved = std::exchange(buckets_[b], nullptr);
+      if (!moved) continue;
+      size_ -= moved->rows.size();
+      for (std::size_t i = 0; i < moved->rows.size(); ++i) {
+        if (moved->rows.times[i] < last) {
+          ready->push_row(moved->rows, i);
         } else {
-          add(moved, i);
+          add(moved->rows, i);
         }
       }
     }
   }
 
-  Bucket buckets_[66];
+  std::array<std::unique_ptr<Bucket>, 66> buckets_{};
   T last_ = 0;
   std::size_t size_ = 0;
 };

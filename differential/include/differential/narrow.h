@@ -7,10 +7,27 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <freshet/base/assert.h>
 
 namespace differential {
+
+namespace detail {
+/// Least and greatest; compiled once with vector instructions for the common types.
+std::pair<std::int64_t, std::int64_t> range_of(const std::int64_t* values, std::size_t size);
+std::pair<std::uint32_t, std::uint32_t> range_of(const std::uint32_t* values, std::size_t size);
+template <typename N>
+std::pair<N, N> range_of(const N* values, std::size_t size) {
+  N least = values[0];
+  N most = values[0];
+  for (std::size_t i = 1; i < size; ++i) {
+    least = values[i] < least ? values[i] : least;
+    most = values[i] > most ? values[i] : most;
+  }
+  return {least, most};
+}
+}  // namespace detail
 
 /// Reads such an array. `N` is the type of the values (signed or not).
 template <typename N>
@@ -54,14 +71,20 @@ class NarrowView {
     }
   }
 
-  /// The bytes that `freeze` will take for these values.
-  static std::size_t frozen_bytes(const N* values, std::size_t size) {
-    return (size * width_of(values, size) + 7) / 8 * 8;
+  /// The bytes a value needs: 0 if all are equal.
+  static unsigned width_of(const N* values, std::size_t size) {
+    if (size == 0) return 0;
+    const auto [least, most] = detail::range_of(values, size);
+    if (least == most) return 0;
+    if (fits(least, most, 8)) return 1;
+    if (sizeof(N) > 2 && fits(least, most, 16)) return 2;
+    if (sizeof(N) > 4 && fits(least, most, 32)) return 4;
+    return sizeof(N);
   }
-  /// Writes the values at `place`, which moves on by a multiple of 8.
-  static NarrowView freeze(const N* values, std::size_t size, std::byte*& place) {
+  /// Writes the values at `place` with `width` bytes each; `place` moves on by a multiple of 8.
+  static NarrowView freeze(const N* values, std::size_t size, unsigned width, std::byte*& place) {
     NarrowView view;
-    view.width_ = width_of(values, size);
+    view.width_ = width;
     view.constant_ = size == 0 ? N{} : values[0];
     view.data_ = place;
     switch (view.width_) {
@@ -100,29 +123,13 @@ class NarrowView {
     for (std::size_t i = 0; i < size; ++i) to[i] = static_cast<Stored>(values[i]);
     place += (size * sizeof(Stored) + 7) / 8 * 8;
   }
-  static unsigned width_of(const N* values, std::size_t size) {
-    if (size == 0) return 0;
-    N least = values[0];
-    N most = values[0];
-    for (std::size_t i = 1; i < size; ++i) {
-      least = values[i] < least ? values[i] : least;
-      most = values[i] > most ? values[i] : most;
-    }
-    if (least == most) return 0;
-    const auto fits = [&](auto low, auto high) {
-      return static_cast<std::int64_t>(least) >= static_cast<std::int64_t>(low) &&
-             static_cast<std::uint64_t>(most < N{} ? N{} : most) <= static_cast<std::uint64_t>(high);
-    };
+  static bool fits(N least, N most, unsigned bits) {
     if constexpr (kSigned) {
-      if (fits(INT8_MIN, INT8_MAX)) return 1;
-      if (sizeof(N) > 2 && fits(INT16_MIN, INT16_MAX)) return 2;
-      if (sizeof(N) > 4 && fits(INT32_MIN, INT32_MAX)) return 4;
+      const std::int64_t bound = std::int64_t{1} << (bits - 1);
+      return -bound <= static_cast<std::int64_t>(least) && static_cast<std::int64_t>(most) < bound;
     } else {
-      if (fits(0, UINT8_MAX)) return 1;
-      if (sizeof(N) > 2 && fits(0, UINT16_MAX)) return 2;
-      if (sizeof(N) > 4 && fits(0, UINT32_MAX)) return 4;
+      return static_cast<std::uint64_t>(most) < (std::uint64_t{1} << bits);
     }
-    return sizeof(N);
   }
 
   const std::byte* data_ = nullptr;

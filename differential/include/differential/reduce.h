@@ -54,6 +54,7 @@ class ReduceOperator {
     });
     const Stored through = map_.arriving(input.frontier());
     received_ = through.empty() ? through : timely::join(received_, through);
+    const bool busy = unit_.active() || !(received_ == stored_upper_);
     if (!unit_.active()) start();
     std::int64_t fuel = kFuel;
     while (unit_.active()) {
@@ -64,8 +65,7 @@ class ReduceOperator {
       }
       if (fuel <= 0 || context.should_yield()) break;
     }
-    const bool merging = out_trace_->spine().merging() && out_trace_->work(kIdleFuel);
-    if (unit_.active() || merging) context.activate();
+    if (merge_when_idle(*out_trace_, busy) || unit_.active()) context.activate();
   }
 
  private:

@@ -56,6 +56,29 @@ class RunBuilder {
     push_time(time_id);
     diffs_.push_back(diff);
   }
+  /// Appends elements that `write(keys, diffs)` writes to the arrays it is given, and returns how many:
+  /// at most `room`. For flat keys without values.
+  template <typename Write>
+  void elements(std::size_t room, std::uint32_t time_id, const Write& write)
+    requires std::is_same_v<V, Unit>
+  {
+    diffs_.reserve(diffs_.size() + room);
+    const std::size_t before = diffs_.size();
+    const std::size_t n = write(keys_.grow(room), diffs_.end());
+    if (n == 0) return;
+    if (!single_vals_) {
+      for (std::size_t i = 0; i < n; ++i) val_offsets_.push_back(static_cast<std::uint32_t>(vals_.size() + i));
+    }
+    if (!single_updates_) {
+      for (std::size_t i = 0; i < n; ++i) update_offsets_.push_back(static_cast<std::uint32_t>(before + i));
+    }
+    if (one_time_ && diffs_.empty()) the_time_ = time_id;
+    if (one_time_ && time_id != the_time_) several_times();
+    if (!one_time_) time_ids_.fill(n, time_id);
+    keys_.wrote(n);
+    vals_.push_range({}, 0, n);
+    diffs_.resize(before + n);
+  }
   [[nodiscard]] bool last_key_is(const KeyRef& key) const {
     return keys_.size() > 0 && compare(keys_[keys_.size() - 1], key) == 0;
   }
@@ -164,7 +187,7 @@ class RunBuilder {
     single_updates_ = false;
     fill_identity(update_offsets_, vals_.size());
   }
-  static void fill_identity(std::vector<std::uint32_t>& offsets, std::size_t size) {
+  static void fill_identity(Buffer<std::uint32_t>& offsets, std::size_t size) {
     offsets.resize(size);
     for (std::uint32_t i = 0; i < size; ++i) offsets[i] = i;
   }
@@ -212,7 +235,7 @@ class RunBuilder {
       if (one_time_ && diffs_.empty()) the_time_ = id;
       if (one_time_ && id == the_time_) return;
       if (one_time_) several_times();
-      time_ids_.resize(time_ids_.size() + (end - first), id);
+      time_ids_.fill(end - first, id);
       return;
     }
     if (one_time_) several_times();
@@ -264,25 +287,30 @@ class RunBuilder {
     val_offsets_.push_back(block->vals_);
     update_offsets_.push_back(block->updates_);
     using Numbers = NarrowView<std::uint32_t>;
-    std::size_t bytes = keys_.frozen_bytes() + vals_.frozen_bytes() +
-                        Numbers::frozen_bytes(time_ids_.data(), time_ids_.size()) +
-                        DiffView<R>::frozen_bytes(diffs_.data(), diffs_.size());
-    if (!block->single_vals_) bytes += Numbers::frozen_bytes(val_offsets_.data(), val_offsets_.size());
-    if (!block->single_updates_) {
-      bytes += Numbers::frozen_bytes(update_offsets_.data(), update_offsets_.size());
-    }
+    const unsigned time_width = Numbers::width_of(time_ids_.data(), time_ids_.size());
+    const unsigned diff_width = DiffView<R>::width_of(diffs_.data(), diffs_.size());
+    const unsigned val_width =
+        block->single_vals_ ? 0 : Numbers::width_of(val_offsets_.data(), val_offsets_.size());
+    const unsigned update_width =
+        block->single_updates_ ? 0 : Numbers::width_of(update_offsets_.data(), update_offsets_.size());
+    const std::size_t bytes = keys_.frozen_bytes() + vals_.frozen_bytes() +
+                              detail::padded(time_ids_.size() * time_width) +
+                              detail::padded(diffs_.size() * diff_width) +
+                              detail::padded(val_offsets_.size() * val_width) +
+                              detail::padded(update_offsets_.size() * update_width);
     block->arena_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
     std::byte* place = block->arena_.get();
     block->key_view_ = keys_.freeze(place);
     block->val_view_ = vals_.freeze(place);
     if (!block->single_vals_) {
-      block->val_offsets_ = Numbers::freeze(val_offsets_.data(), val_offsets_.size(), place);
+      block->val_offsets_ = Numbers::freeze(val_offsets_.data(), val_offsets_.size(), val_width, place);
     }
     if (!block->single_updates_) {
-      block->update_offsets_ = Numbers::freeze(update_offsets_.data(), update_offsets_.size(), place);
+      block->update_offsets_ =
+          Numbers::freeze(update_offsets_.data(), update_offsets_.size(), update_width, place);
     }
-    block->time_ids_ = Numbers::freeze(time_ids_.data(), time_ids_.size(), place);
-    block->diffs_ = DiffView<R>::freeze(diffs_.data(), diffs_.size(), place);
+    block->time_ids_ = Numbers::freeze(time_ids_.data(), time_ids_.size(), time_width, place);
+    block->diffs_ = DiffView<R>::freeze(diffs_.data(), diffs_.size(), diff_width, place);
     FRESHET_DASSERT(place == block->arena_.get() + bytes);
     block->dictionary_ = dictionary_;
     block->bytes_ = bytes + sizeof(BlockType) + dictionary_.size() * sizeof(T);
@@ -315,11 +343,11 @@ class RunBuilder {
   std::uint32_t the_time_ = 0;
   Column<K> keys_;
   Column<V> vals_;
-  std::vector<std::uint32_t> val_offsets_;
-  std::vector<std::uint32_t> update_offsets_;
-  std::vector<std::uint32_t> time_ids_;
+  Buffer<std::uint32_t> val_offsets_;
+  Buffer<std::uint32_t> update_offsets_;
+  Buffer<std::uint32_t> time_ids_;
   std::vector<T> dictionary_;
-  std::vector<R> diffs_;
+  Buffer<R> diffs_;
 };
 
 }  // namespace differential

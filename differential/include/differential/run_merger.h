@@ -148,6 +148,9 @@ class RunMerger {
     const std::uint32_t y_end = y.keys();
     if (builder_.last_key_is(x.key(i)) || builder_.last_key_is(y.key(j))) return false;
     const bool same_time = a_.times[0] == b_.times[0];
+    if constexpr (kFlat) {
+      if (same_time) return merge_flat(fuel);
+    }
     bool special = false;
     while (i < x_end && j < y_end && fuel > 0 && !special) {
       std::size_t room = builder_.room();
@@ -180,6 +183,50 @@ class RunMerger {
     a_.move_to_key(i);
     b_.move_to_key(j);
     return moved;
+  }
+
+  static constexpr bool kFlat = std::integral<K> && std::is_same_v<V, Unit> && std::integral<R>;
+
+  // The same without branches on data: each step takes from one side, or from both and sums.
+  bool merge_flat(std::int64_t& fuel)
+    requires kFlat
+  {
+    using U = std::conditional_t<sizeof(R) == 8, std::uint64_t, std::uint32_t>;
+    const K* x = a_.block->key_view().data();
+    const K* y = b_.block->key_view().data();
+    const R* dx = a_.diffs.data();
+    const R* dy = b_.diffs.data();
+    std::uint32_t i = a_.key;
+    std::uint32_t j = b_.key;
+    const std::uint32_t x_end = a_.block->keys();
+    const std::uint32_t y_end = b_.block->keys();
+    while (i < x_end && j < y_end && fuel > 0) {
+      const std::size_t room = builder_.room();
+      const std::int64_t start = static_cast<std::int64_t>(i) + j;
+      builder_.elements(room, builder_.intern(a_.times[0]), [&](K* keys, R* diffs) {
+        std::size_t n = 0;
+        while (n < room && i < x_end && j < y_end) {
+          const K a = x[i];
+          const K b = y[j];
+          unsigned from_x = a <= b;
+          unsigned from_y = b <= a;
+          // Else the compiler turns the selections back into branches.
+          asm("" : "+r"(from_x), "+r"(from_y));
+          keys[n] = from_x != 0 ? a : b;
+          const R sum = static_cast<R>((static_cast<U>(dx[i]) & (U{0} - static_cast<U>(from_x))) +
+                                       (static_cast<U>(dy[j]) & (U{0} - static_cast<U>(from_y))));
+          diffs[n] = sum;
+          n += sum != 0;
+          i += from_x;
+          j += from_y;
+        }
+        return n;
+      });
+      fuel -= static_cast<std::int64_t>(i) + j - start;
+    }
+    a_.move_to_key(i);
+    b_.move_to_key(j);
+    return true;
   }
 
   bool share(Side& side, std::int64_t& fuel) {

@@ -29,7 +29,12 @@ struct SortScratch {
   std::vector<SortEntry> entries;
   std::vector<SortEntry> other;
   std::vector<std::uint32_t> counts;
+  Buffer<std::uint64_t> packed;
+  Buffer<std::uint64_t> packed_other;
 };
+
+/// Sorts by the lowest `bits` bits from `shift` on, stably; the result is in `scratch.packed`.
+void radix_sort_packed(SortScratch& scratch, unsigned shift, unsigned bits);
 
 /// The number of leading bytes that all strings share.
 std::size_t shared_prefix(ColumnView<std::string> strings, std::size_t size);
