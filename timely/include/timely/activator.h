@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Runs one operator instance again, from any thread, now or later.
 ///
-/// This is how a source hears of data that arrives outside: the other thread puts the data where the
-/// operator looks and then activates. Activating a dataflow that is gone does nothing.
+/// This is how a source hears of data that arrives outside: the other thread puts the data where
+/// the operator looks and then activates. Activating a dataflow that is gone does nothing.
 ///
 /// Thread safety: all of it. It keeps the shell of its dataflow in memory, not its state.
 #pragma once

@@ -64,8 +64,8 @@ class Antichain {
     elements_.push_back(std::move(time));
     return true;
   }
-  /// Inserts every element of `other`: the result covers what either covered (the earlier frontier).
-  /// True if anything changed.
+  /// Inserts every element of `other`: the result covers what either covered (the earlier
+  /// frontier). True if anything changed.
   bool extend(const Antichain& other) {
     bool changed = false;
     for (const T& time : other.elements()) changed |= insert(time);
@@ -131,9 +131,9 @@ Antichain<T> join(const Antichain<T>& a, const Antichain<T>& b) {
   return result;
 }
 
-/// The representative of `time` for observers at or after `frontier`: the meet of its joins with the
-/// elements. Two times with the same representative cannot be told apart there.
-/// `frontier` must not be empty.
+/// The representative of `time` for observers at or after `frontier`: the meet of its joins with
+/// the elements. Two times with the same representative cannot be told apart there. `frontier` must
+/// not be empty.
 template <Lattice T>
 T advance_by(const T& time, const Antichain<T>& frontier) {
   auto elements = frontier.elements();

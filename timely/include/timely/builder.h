@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Builds operators with any number of inputs and outputs; `Stream::unary` and `binary` are short forms.
+/// Builds operators with any number of inputs and outputs; `Stream::unary` and `binary` are short
+/// forms.
 ///
 ///     timely::OperatorBuilder<Time> builder(scope, "Split");
 ///     auto in = builder.input(numbers, timely::Pipeline{}, timely::FrontierInterest::kNever);
@@ -7,7 +8,9 @@
 ///     auto [large_out, large] = builder.output<Numbers>();
 ///     builder.build([=](timely::Setup<Time>&) {              // once per worker
 ///       return [=](timely::Ports<Time>& ports) {             // at each step
-///         ports.input(in).for_each([&](const auto& at, Numbers n) { ports.output(small_out).give(at, n); });
+///         ports.input(in).for_each([&](const auto& at, Numbers n) {
+///           ports.output(small_out).give(at, n);
+///         });
 ///       };
 ///     });
 #pragma once
@@ -109,8 +112,8 @@ class EdgeSpecTo final : public ConsumerSpec<T, M> {
   EdgeSpecTo(ScopeSpec<T>& scope, InputPlan<T, M>& input, Pact pact)
       : scope_(scope), input_(input), pact_(std::move(pact)) {}
   std::shared_ptr<Pusher<T, M>> make(SenderContext& context) override {
-    Targets<T, M> targets(context.sender, scope_.log(context.sender), scope_.tracker->node(input_.port),
-                          input_.instances);
+    Targets<T, M> targets(context.sender, scope_.log(context.sender),
+                          scope_.tracker->node(input_.port), input_.instances);
     return make_pusher(std::move(targets), pact_);
   }
 
@@ -122,7 +125,8 @@ class EdgeSpecTo final : public ConsumerSpec<T, M> {
     return std::make_shared<BroadcastPusher<T, M>>(std::move(targets));
   }
   template <typename Route>
-  static std::shared_ptr<Pusher<T, M>> make_pusher(Targets<T, M> targets, const Exchange<Route>& exchange) {
+  static std::shared_ptr<Pusher<T, M>> make_pusher(Targets<T, M> targets,
+                                                   const Exchange<Route>& exchange) {
     return std::make_shared<ExchangePusher<T, M, Route>>(std::move(targets), exchange.route);
   }
 
@@ -153,7 +157,8 @@ struct OperatorPlan {
       auto made = input->make(shells.size());
       const bool watches = input->interest != FrontierInterest::kNever;
       auto& port = scope.graph.ports[input->port];
-      made->attach(shell, static_cast<std::uint32_t>(&input - inputs.data()), watches ? port.cell : nullptr);
+      made->attach(shell, static_cast<std::uint32_t>(&input - inputs.data()),
+                   watches ? port.cell : nullptr);
       if (watches) port.listeners.push_back(&shell);
       shell.add_input(std::move(made));
     }
@@ -183,7 +188,8 @@ decltype(auto) call_factory(Factory& factory, Argument& argument) {
 template <Timestamp T, typename Factory>
 class OperatorInstance final : public OperatorShell<T> {
  public:
-  OperatorInstance(WorkerDataflow& home, std::uint32_t index, FrontierInterest interest, Factory factory)
+  OperatorInstance(WorkerDataflow& home, std::uint32_t index, FrontierInterest interest,
+                   Factory factory)
       : OperatorShell<T>(home, index, interest), factory_(std::move(factory)) {}
 
  private:
@@ -210,11 +216,14 @@ class OperatorSpec final : public OperatorSpecBase {
   OperatorSpec(std::unique_ptr<OperatorPlan<T>> plan, Factory factory)
       : plan_(std::move(plan)), factory_(std::move(factory)) {}
   std::unique_ptr<OperatorCore> instantiate(WorkerDataflow& home) override {
-    auto shell = std::make_unique<OperatorInstance<T, Factory>>(home, plan_->index, plan_->interest(), factory_);
+    auto shell = std::make_unique<OperatorInstance<T, Factory>>(home, plan_->index,
+                                                                plan_->interest(), factory_);
     plan_->furnish(*shell);
     return shell;
   }
-  void connect(SenderContext& context, std::size_t worker) override { plan_->connect(context, worker); }
+  void connect(SenderContext& context, std::size_t worker) override {
+    plan_->connect(context, worker);
+  }
 
  private:
   std::unique_ptr<OperatorPlan<T>> plan_;
@@ -229,7 +238,8 @@ class OperatorBuilder {
   OperatorBuilder(detail::ScopeSpec<T>& scope, std::string name)
       : plan_(std::make_unique<detail::OperatorPlan<T>>(scope, scope.builder.name_operator(name))),
         name_(std::move(name)) {}
-  OperatorBuilder(const Scope<T>& scope, std::string name) : OperatorBuilder(scope.spec(), std::move(name)) {}
+  OperatorBuilder(const Scope<T>& scope, std::string name)
+      : OperatorBuilder(scope.spec(), std::move(name)) {}
 
   /// Adds an input. With kNever the operator may not look at its frontier.
   template <Message M, typename Pact>
@@ -275,7 +285,8 @@ class OperatorBuilder {
     for (std::size_t i = 0; i < plan_->inputs.size(); ++i) {
       for (std::size_t o = 0; o < plan_->outputs.size(); ++o) {
         if (!plan_->paths[i][o]) continue;
-        scope.graph.edges.push_back({plan_->inputs[i]->port, plan_->outputs[o]->port, *plan_->paths[i][o]});
+        scope.graph.edges.push_back(
+            {plan_->inputs[i]->port, plan_->outputs[o]->port, *plan_->paths[i][o]});
       }
     }
     if (plan_->initial_capabilities) {
@@ -283,8 +294,8 @@ class OperatorBuilder {
       for (auto& output : plan_->outputs) scope.graph.ports[output->port].initial += width;
     }
     const std::uint32_t index = plan_->index;
-    scope.builder.add_operator(
-        index, std::make_unique<detail::OperatorSpec<T, Factory>>(std::move(plan_), std::move(factory)));
+    scope.builder.add_operator(index, std::make_unique<detail::OperatorSpec<T, Factory>>(
+                                          std::move(plan_), std::move(factory)));
   }
 
  private:

@@ -6,11 +6,11 @@
 /// copied; `delayed` makes a further one at later times. Dropping it is what lets time advance: a
 /// capability kept too long stalls everything downstream.
 ///
-/// The one that comes with a message is valid during the callback only and for every output that the
-/// message's input leads to; to keep the right, ask it for `retain()` or `delayed(time)`.
+/// The one that comes with a message is valid during the callback only and for every output that
+/// the message's input leads to; to keep the right, ask it for `retain()` or `delayed(time)`.
 ///
-/// Every use is checked, in every build: by the right operator, for the right output, at times it covers.
-/// Thread safety: used and destroyed on the worker that owns the operator.
+/// Every use is checked, in every build: by the right operator, for the right output, at times it
+/// covers. Thread safety: used and destroyed on the worker that owns the operator.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,9 @@ class Capability {
   /// Owns nothing; only to be assigned to.
   Capability() = default;
   Capability(Capability&& other) noexcept
-      : ports_(std::exchange(other.ports_, nullptr)), port_(other.port_), input_(other.input_),
+      : ports_(std::exchange(other.ports_, nullptr)),
+        port_(other.port_),
+        input_(other.input_),
         times_(std::move(other.times_)) {}
   Capability& operator=(Capability&& other) noexcept {
     if (this == &other) return *this;
@@ -79,8 +81,8 @@ class Capability {
   [[nodiscard]] std::uint32_t output() const { return borrowed() ? kAnyOutput : port_; }
   static constexpr std::uint32_t kAnyOutput = ~std::uint32_t{0};
 
-  /// A capability of its own for the same times. For one that came with a message, `output` chooses the
-  /// output, and the times go through the path from the input.
+  /// A capability of its own for the same times. For one that came with a message, `output` chooses
+  /// the output, and the times go through the path from the input.
   [[nodiscard]] Capability retain(std::uint32_t output = 0) const {
     const std::uint32_t port = target(output);
     return Capability(ports_, port, at_output(port));
@@ -98,7 +100,8 @@ class Capability {
   /// Takes in another one for the same output: covers the times of both from now on.
   void absorb(Capability other) {
     FRESHET_ASSERT(ports_ != nullptr && !borrowed() && !other.borrowed());
-    FRESHET_ASSERT(ports_ == other.ports_ && port_ == other.port_, "capabilities of different outputs");
+    FRESHET_ASSERT(ports_ == other.ports_ && port_ == other.port_,
+                   "capabilities of different outputs");
     Antichain<T> both = times_;
     if (!both.extend(other.times_)) return;
     ports_->count(port_, both, +1);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Records a stream as a list of events, and plays such lists back into another dataflow.
 ///
-/// Each worker that captures appends to a list of its own; any number of lists can be replayed on any number
-/// of workers. A list holds everything a reader needs: the messages with their times, and how the frontier
-/// moved.
+/// Each worker that captures appends to a list of its own; any number of lists can be replayed on
+/// any number of workers. A list holds everything a reader needs: the messages with their times,
+/// and how the frontier moved.
 ///
-/// Law: the replayed stream has the messages of the captured ones at their times, and its frontier passes
-/// a time once it has passed in all lists replayed.
+/// Law: the replayed stream has the messages of the captured ones at their times, and its frontier
+/// passes a time once it has passed in all lists replayed.
 ///
 ///     auto capture = timely::capture(stream);                      // in one dataflow
 ///     auto again = timely::replay<uint64_t, Numbers>(scope, capture->lists());   // in another
@@ -25,7 +25,8 @@
 
 namespace timely {
 
-/// Either messages at times, or changes of the frontier's counts (first of them, +1 at its first elements).
+/// Either messages at times, or changes of the frontier's counts (first of them, +1 at its first
+/// elements).
 template <Timestamp T, Message M>
 struct CaptureEvent {
   struct Sent {
@@ -51,11 +52,13 @@ class EventList {
     for (const Activator& reader : wake) reader.activate();
   }
   /// The events from `place` on.
-  [[nodiscard]] std::vector<std::shared_ptr<const CaptureEvent<T, M>>> read_from(std::size_t place) const {
+  [[nodiscard]] std::vector<std::shared_ptr<const CaptureEvent<T, M>>> read_from(
+      std::size_t place) const {
     return state_.with([&](const State& state) {
       using Difference = std::ptrdiff_t;
-      return std::vector(state.events.begin() + static_cast<Difference>(std::min(place, state.events.size())),
-                         state.events.end());
+      return std::vector(
+          state.events.begin() + static_cast<Difference>(std::min(place, state.events.size())),
+          state.events.end());
     });
   }
   /// Activates `reader` whenever events come.
@@ -78,7 +81,8 @@ using EventLists = std::vector<std::shared_ptr<EventList<T, M>>>;
 template <Timestamp T, Message M>
 EventLists<T, M> capture(const Stream<T, M>& stream) {
   EventLists<T, M> lists;
-  for (std::size_t i = 0; i < stream.scope().width(); ++i) lists.push_back(std::make_shared<EventList<T, M>>());
+  for (std::size_t i = 0; i < stream.scope().width(); ++i)
+    lists.push_back(std::make_shared<EventList<T, M>>());
   stream.sink("Capture", Pipeline{}, [lists](Setup<T>& setup) {
     struct Capture {
       std::shared_ptr<EventList<T, M>> list;
@@ -102,8 +106,8 @@ EventLists<T, M> capture(const Stream<T, M>& stream) {
   return lists;
 }
 
-/// The streams captured in `lists` as one; worker i of n plays the lists i, i + n, … The lists may still
-/// grow.
+/// The streams captured in `lists` as one; worker i of n plays the lists i, i + n, … The lists may
+/// still grow.
 template <Timestamp T, Message M>
 Stream<T, M> replay(const Scope<T>& scope, EventLists<T, M> lists) {
   return scope.template source<M>("Replay", [lists](Setup<T>& setup) {
@@ -129,7 +133,8 @@ Stream<T, M> replay(const Scope<T>& scope, EventLists<T, M> lists) {
           capability.downgrade(frontier);
         }
       }
-      // The messages of an event were sent before its frontier moved, so our capability covers them.
+      // The messages of an event were sent before its frontier moved, so our capability covers
+      // them.
       void play(Place& place, Output<T, M>& output) {
         for (const auto& event : place.list->read_from(place.read)) {
           ++place.read;

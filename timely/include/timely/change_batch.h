@@ -76,7 +76,8 @@ class ChangeBatch {
     for (std::size_t i = 0; i < changes_.size();) {
       std::int64_t sum = 0;
       std::size_t j = i;
-      for (; j < changes_.size() && changes_[j].first == changes_[i].first; ++j) sum += changes_[j].second;
+      for (; j < changes_.size() && changes_[j].first == changes_[i].first; ++j)
+        sum += changes_[j].second;
       if (sum != 0) {
         if (kept != i) changes_[kept].first = std::move(changes_[i].first);
         changes_[kept++].second = sum;

@@ -26,10 +26,10 @@ enum class EventKind : std::uint8_t {
   kDataflowInstalled,  ///< A worker made its instance of a dataflow; `value` operators.
   kDataflowGone,       ///< A worker destroyed its instance.
   kOperatorStart,
-  kOperatorStop,       ///< `value` nanoseconds after its start.
-  kMessageSent,        ///< `value` records on channel `port`.
-  kMessageReceived,    ///< `value` records taken by an operator from its input `port`.
-  kProgressPosted,     ///< `value` count changes in one posting.
+  kOperatorStop,     ///< `value` nanoseconds after its start.
+  kMessageSent,      ///< `value` records on channel `port`.
+  kMessageReceived,  ///< `value` records taken by an operator from its input `port`.
+  kProgressPosted,   ///< `value` count changes in one posting.
 };
 
 std::string_view to_string(EventKind kind);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Who runs workers: the interface, and the state that keeps a worker on one thread at a time.
 ///
-/// A worker is a `Runnable`. Whoever gives it work calls `Executor::ready`; the executor then runs it in
-/// slices, never on two threads at once. Nothing polls: a worker without work costs nothing.
+/// A worker is a `Runnable`. Whoever gives it work calls `Executor::ready`; the executor then runs
+/// it in slices, never on two threads at once. Nothing polls: a worker without work costs nothing.
 ///
 /// Two implementations: `make_tbb_executor` (threads) and `SimExecutor` (one thread, seeded order).
 ///
@@ -45,10 +45,11 @@ class FunctionRef<R(Args...)> {
 
 /// Something that runs in slices when it is ready, one slice at a time.
 ///
-/// The word `state_` is the whole protocol. Who has work for it hands the work over first and then sets
-/// kReady; only the one who found the word 0 puts it on a ready list, so it stands there at most once.
-/// A runner takes the word to kRunning *before* it looks for work and back to 0 only if nobody set
-/// kReady meanwhile, so no work is missed. Both sides use acquire and release on the same word.
+/// The word `state_` is the whole protocol. Who has work for it hands the work over first and then
+/// sets kReady; only the one who found the word 0 puts it on a ready list, so it stands there at
+/// most once. A runner takes the word to kRunning *before* it looks for work and back to 0 only if
+/// nobody set kReady meanwhile, so no work is missed. Both sides use acquire and release on the
+/// same word.
 class Runnable {
  public:
   Runnable() = default;
@@ -71,7 +72,8 @@ class Runnable {
         return false;
       }
       if (run()) {
-        return (state_.exchange(kReady, std::memory_order_acq_rel) & kRetired) == 0 || stay_retired();
+        return (state_.exchange(kReady, std::memory_order_acq_rel) & kRetired) == 0 ||
+               stay_retired();
       }
       std::uint32_t expected = kRunning;
       if (state_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) return false;
@@ -114,13 +116,13 @@ class Executor {
   /// Has `runnable` run soon, in a thread or in a caller of `run_while`.
   virtual void ready(Runnable& runnable) = 0;
 
-  /// Works (or waits) on the calling thread while `pending()` holds. `pending` is evaluated again after
-  /// every slice this thread runs and after every `notify`. Must not be called by a worker, nor under a
-  /// lock.
+  /// Works (or waits) on the calling thread while `pending()` holds. `pending` is evaluated again
+  /// after every slice this thread runs and after every `notify`. Must not be called by a worker,
+  /// nor under a lock.
   virtual void run_while(FunctionRef<bool()> pending) = 0;
 
-  /// Works on the calling thread until no worker is ready or running. Work from outside (timers, other
-  /// threads) that comes later is not waited for.
+  /// Works on the calling thread until no worker is ready or running. Work from outside (timers,
+  /// other threads) that comes later is not waited for.
   virtual void run_until_idle() = 0;
 
   /// Tells the callers of `run_while` that what they wait for may have happened.
@@ -129,9 +131,10 @@ class Executor {
   /// More work came to a worker that was ready already; other threads may be worth waking.
   virtual void work_grew() {}
 
-  /// Runs `body(0)` to `body(count - 1)`, perhaps on several threads, and returns when all are done.
-  /// Isolated: while it waits, this thread runs no worker and no other fork. `body` must not make
-  /// a worker ready and must not wait. Worth it from about 10 us of work in pieces of at least 6 us.
+  /// Runs `body(0)` to `body(count - 1)`, perhaps on several threads, and returns when all are
+  /// done. Isolated: while it waits, this thread runs no worker and no other fork. `body` must not
+  /// make a worker ready and must not wait. Worth it from about 10 us of work in pieces of at least
+  /// 6 us.
   virtual void fork(std::size_t count, FunctionRef<void(std::size_t)> body) = 0;
 
   /// How many threads a fork may use.
@@ -154,8 +157,9 @@ class Executor {
   /// True if `choose` matters.
   [[nodiscard]] virtual bool simulated() const { return false; }
 
-  /// While one is alive, a thread promises to call `run_while` soon, so that making workers ready need
-  /// not wake another thread. Without it (or another running thread) a ready worker always wakes one.
+  /// While one is alive, a thread promises to call `run_while` soon, so that making workers ready
+  /// need not wake another thread. Without it (or another running thread) a ready worker always
+  /// wakes one.
   class Driver {
    public:
     explicit Driver(Executor& executor) : executor_(executor) { executor_.begin_driving(); }

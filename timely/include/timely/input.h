@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sends messages into a dataflow from outside.
 ///
-/// The handle belongs to one thread at a time (usually the one that described the dataflow). It is a
-/// progress sender of its own: it holds the right to send from its current time on, and posts each
-/// message together with the moves of its time. Messages go to the workers in turn, or by the hash of the
-/// operator that reads them.
+/// The handle belongs to one thread at a time (usually the one that described the dataflow). It is
+/// a progress sender of its own: it holds the right to send from its current time on, and posts
+/// each message together with the moves of its time. Messages go to the workers in turn, or by the
+/// hash of the operator that reads them.
 ///
 /// What was sent is on its way after `flush`, `advance_to` or `close`; the destructor closes.
 ///

@@ -8,12 +8,12 @@
 #include <timely/detail/tracker.h>
 #include <timely/product.h>
 
-#define FRESHET_TIMELY_TIMES(X)                                                                        \
-  X(std::uint64_t)                                                                                     \
-  X(std::uint32_t)                                                                                     \
-  X(Product<std::uint64_t, std::uint64_t>)                                                             \
-  X(Product<std::uint64_t, std::uint32_t>)                                                             \
-  X(Product<Product<std::uint64_t, std::uint64_t>, std::uint64_t>)                                     \
+#define FRESHET_TIMELY_TIMES(X)                                    \
+  X(std::uint64_t)                                                 \
+  X(std::uint32_t)                                                 \
+  X(Product<std::uint64_t, std::uint64_t>)                         \
+  X(Product<std::uint64_t, std::uint32_t>)                         \
+  X(Product<Product<std::uint64_t, std::uint64_t>, std::uint64_t>) \
   X(Product<Product<std::uint64_t, std::uint32_t>, std::uint32_t>)
 
 namespace timely {

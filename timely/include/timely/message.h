@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What timely asks of the messages on its edges: a size, and a way to divide one by a hash.
 ///
-/// A message is any type that moves cheaply (a container, a chunk behind a pointer); timely moves it and
-/// never looks inside. The defaults suit containers with `value_type` and `push_back`; specialise
-/// `MessageTraits` for others:
+/// A message is any type that moves cheaply (a container, a chunk behind a pointer); timely moves
+/// it and never looks inside. The defaults suit containers with `value_type` and `push_back`;
+/// specialise `MessageTraits` for others:
 ///
 ///     template <> struct timely::MessageTraits<Chunk> {
 ///       static std::size_t size(const Chunk& chunk) { return chunk.rows(); }
@@ -37,7 +37,8 @@ struct MessageTraits {
   {
     return message;
   }
-  /// Moves each record to `parts[route(record) % parts.size()]`; the parts come default-constructed.
+  /// Moves each record to `parts[route(record) % parts.size()]`; the parts come
+  /// default-constructed.
   template <typename Route>
     requires requires(M& m, Route& route) {
       { route(*m.begin()) } -> std::convertible_to<std::uint64_t>;

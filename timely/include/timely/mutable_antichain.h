@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A multiset of times with counts that keeps its frontier: the earliest times with positive count.
 ///
-/// Invariant: `frontier()` is the antichain of the minimal times whose count is positive. Counts may
-/// dip below zero (between processes a removal can arrive before its addition); such times do not show.
-/// Cost: for total orders amortised constant when times are added at the end and removed at the front,
-/// else a move of the flat array; for partial orders a change that cannot move the frontier is a binary
-/// search, any other walks the array.
+/// Invariant: `frontier()` is the antichain of the minimal times whose count is positive. Counts
+/// may dip below zero (between processes a removal can arrive before its addition); such times do
+/// not show. Cost: for total orders amortised constant when times are added at the end and removed
+/// at the front, else a move of the flat array; for partial orders a change that cannot move the
+/// frontier is a binary search, any other walks the array.
 ///
 ///     MutableAntichain<uint64_t> counts;
 ///     counts.update(3, +1);                       // true: the frontier is {3}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Hands capabilities back once no input can bring their times any more, earliest first.
 ///
-/// Invariant: a time handed back is covered by none of the frontiers given, and no earlier pending one is.
-/// Cost: total orders keep a heap, so a call costs what it hands back; partial orders look at each pending
-/// time.
+/// Invariant: a time handed back is covered by none of the frontiers given, and no earlier pending
+/// one is. Cost: total orders keep a heap, so a call costs what it hands back; partial orders look
+/// at each pending time.
 ///
 ///     input.for_each([&](const auto& at, Batch batch) {
 ///       if (stash[at.time()].empty()) notificator.notify_at(at.retain());
@@ -34,12 +34,13 @@ class Notificator {
     if constexpr (TotalOrder<T>) std::ranges::push_heap(pending_, Later{});
   }
 
-  /// Passes each capability whose time none of `frontiers` covers to `f(Capability<T>)`, in the total order.
-  /// `f` may ask for further notifications.
+  /// Passes each capability whose time none of `frontiers` covers to `f(Capability<T>)`, in the
+  /// total order. `f` may ask for further notifications.
   template <typename F>
   void for_each(std::initializer_list<const Antichain<T>*> frontiers, F f) {
     auto open = [&](const T& time) {
-      return std::ranges::any_of(frontiers, [&](const Antichain<T>* frontier) { return frontier->covers(time); });
+      return std::ranges::any_of(
+          frontiers, [&](const Antichain<T>* frontier) { return frontier->covers(time); });
     };
     if constexpr (TotalOrder<T>) {
       while (!pending_.empty() && !open(pending_.front().time())) {
@@ -63,7 +64,9 @@ class Notificator {
 
  private:
   struct Later {
-    bool operator()(const Capability<T>& a, const Capability<T>& b) const { return b.time() < a.time(); }
+    bool operator()(const Capability<T>& a, const Capability<T>& b) const {
+      return b.time() < a.time();
+    }
   };
   std::vector<Capability<T>> pending_;
 };

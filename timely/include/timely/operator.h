@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What an operator sees: inputs to read, outputs to send on, and a context.
 ///
-/// An operator is any object with `step(Input&…, Output&…)`, with a `Context&` at the end if it wants one,
-/// or a lambda with those parameters. A factory makes one per worker; everything in it is single-threaded.
-/// It is stepped when a message came, when a frontier moved that it watches, or when it was activated. A
-/// step may leave messages in the input: it is stepped again soon if it took some, else with the next cause.
+/// An operator is any object with `step(Input&…, Output&…)`, with a `Context&` at the end if it
+/// wants one, or a lambda with those parameters. A factory makes one per worker; everything in it
+/// is single-threaded. It is stepped when a message came, when a frontier moved that it watches, or
+/// when it was activated. A step may leave messages in the input: it is stepped again soon if it
+/// took some, else with the next cause.
 ///
 ///     struct Sum {
 ///       void step(timely::Input<Time, Numbers>& input, timely::Output<Time, Numbers>& output) {
@@ -105,7 +106,8 @@ class OutputBase {
 
  protected:
   void check(const Capability<T>& capability) const {
-    FRESHET_ASSERT(capability.allows(ports_, index_), "message sent with a capability of another output");
+    FRESHET_ASSERT(capability.allows(ports_, index_),
+                   "message sent with a capability of another output");
     FRESHET_ASSERT(!capability.times().empty());
   }
   void sent(std::size_t records) const {
@@ -127,8 +129,8 @@ class Input final : public detail::InputBase<T> {
   using Time = T;
   using MessageType = M;
 
-  /// Takes the messages that wait now and passes each to `f(const Capability<T>&, M)`. Stops early, leaving
-  /// the rest for the next step, when the operator's time budget is spent.
+  /// Takes the messages that wait now and passes each to `f(const Capability<T>&, M)`. Stops early,
+  /// leaving the rest for the next step, when the operator's time budget is spent.
   template <typename F>
   void for_each(F f) {
     for (std::size_t count = size(); count > 0; --count) {
@@ -146,7 +148,8 @@ class Input final : public detail::InputBase<T> {
   [[nodiscard]] bool empty() const override { return size() == 0; }
   /// How many messages wait.
   [[nodiscard]] std::size_t size() const { return queue_.size() - head_; }
-  /// Times that may still arrive. Covers the times of the messages that wait or were taken in this step.
+  /// Times that may still arrive. Covers the times of the messages that wait or were taken in this
+  /// step.
   [[nodiscard]] const Antichain<T>& frontier() const { return this->current(); }
 
   // For timely.
@@ -199,8 +202,8 @@ class Output final : public detail::OutputBase<T> {
     pusher_->push(capability.times(), std::move(message));
   }
 
-  /// Collects records into messages of up to `capacity` and sends them at the times of `capability`; the
-  /// last when it is destroyed.
+  /// Collects records into messages of up to `capacity` and sends them at the times of
+  /// `capability`; the last when it is destroyed.
   class Session {
    public:
     Session(Output& output, const Capability<T>& capability, std::size_t capacity)
@@ -225,7 +228,8 @@ class Output final : public detail::OutputBase<T> {
     M buffer_{};
   };
   static constexpr std::size_t kSessionRecords = 1024;
-  [[nodiscard]] Session session(const Capability<T>& capability, std::size_t capacity = kSessionRecords) {
+  [[nodiscard]] Session session(const Capability<T>& capability,
+                                std::size_t capacity = kSessionRecords) {
     return Session(*this, capability, capacity);
   }
 
@@ -265,9 +269,10 @@ class Context {
 template <Timestamp T>
 class Setup : public Context {
  public:
-  Setup(detail::OperatorCore& core, std::vector<Capability<T>>& initial) : Context(core), initial_(initial) {}
-  /// The capability at the minimum time that each instance of a source has for each output. Those not
-  /// taken are dropped after the factory returns.
+  Setup(detail::OperatorCore& core, std::vector<Capability<T>>& initial)
+      : Context(core), initial_(initial) {}
+  /// The capability at the minimum time that each instance of a source has for each output. Those
+  /// not taken are dropped after the factory returns.
   [[nodiscard]] Capability<T> capability(std::size_t output = 0) {
     FRESHET_ASSERT(output < initial_.size() && initial_[output].valid(), output);
     return std::move(initial_[output]);

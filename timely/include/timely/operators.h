@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shipped operators on streams: map, filter, flat_map, inspect, partition, exchange, broadcast, delay.
+/// The shipped operators on streams: map, filter, flat_map, inspect, partition, exchange,
+/// broadcast, delay.
 ///
-/// `concat`, `enter`, `leave` and feedback are in scope.h; they are edges, not operators. The operators on
-/// records read and write messages that are containers with `push_back`; user functions are copied per
-/// worker, and what they share by pointer must be thread-safe.
+/// `concat`, `enter`, `leave` and feedback are in scope.h; they are edges, not operators. The
+/// operators on records read and write messages that are containers with `push_back`; user
+/// functions are copied per worker, and what they share by pointer must be thread-safe.
 #pragma once
 
 #include <map>
@@ -26,7 +27,8 @@ auto Stream<T, M>::map_messages(F f) const {
       "MapMessages", Pipeline{},
       [f = std::move(f)] {
         return [f](Input<T, M>& input, Output<T, Out>& output) mutable {
-          input.for_each([&](const Capability<T>& at, M message) { output.give(at, f(std::move(message))); });
+          input.for_each(
+              [&](const Capability<T>& at, M message) { output.give(at, f(std::move(message))); });
         };
       },
       FrontierInterest::kNever);
@@ -155,7 +157,8 @@ Stream<T, M> pass_through(const Stream<T, M>& stream, std::string name, Pact pac
       std::move(name), std::move(pact),
       [] {
         return [](Input<T, M>& input, Output<T, M>& output) {
-          input.for_each([&](const Capability<T>& at, M message) { output.give(at, std::move(message)); });
+          input.for_each(
+              [&](const Capability<T>& at, M message) { output.give(at, std::move(message)); });
         };
       },
       FrontierInterest::kNever);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Partial orders, lattices, timestamps and path summaries: what a time must offer.
 ///
-/// A timestamp has two orders. The partial order (`less_equal`) says which times can still influence
-/// which. The total order (`<`) extends it and only serves to sort and to keep maps. For integers both
-/// are the usual one; `Product` (product.h) compares component-wise and sorts lexicographically.
+/// A timestamp has two orders. The partial order (`less_equal`) says which times can still
+/// influence which. The total order (`<`) extends it and only serves to sort and to keep maps. For
+/// integers both are the usual one; `Product` (product.h) compares component-wise and sorts
+/// lexicographically.
 ///
 /// A type of ours or of a user becomes a timestamp by members (`less_equal`, `join`, `meet`, static
 /// `minimum`, type `Summary`, and `operator<`), or by specialising `TimeTraits`.
@@ -41,7 +42,9 @@ struct Advance {
   }
   [[nodiscard]] constexpr bool less_equal(Advance other) const { return by <= other.by; }
   friend constexpr auto operator<=>(Advance, Advance) = default;
-  friend std::ostream& operator<<(std::ostream& out, Advance step) { return out << '+' << +step.by; }
+  friend std::ostream& operator<<(std::ostream& out, Advance step) {
+    return out << '+' << +step.by;
+  }
 };
 
 /// How a type is used as a time. The primary template forwards to members.
@@ -117,8 +120,8 @@ constexpr T minimum() {
 }
 
 template <typename T>
-concept PartiallyOrdered = std::equality_comparable<T> && std::copyable<T> &&
-    requires(const T& a, const T& b) {
+concept PartiallyOrdered =
+    std::equality_comparable<T> && std::copyable<T> && requires(const T& a, const T& b) {
       { timely::less_equal(a, b) } -> std::same_as<bool>;
     };
 
@@ -130,8 +133,8 @@ concept Lattice = PartiallyOrdered<T> && requires(const T& a, const T& b) {
 
 /// Summaries compose and never lead back in time; the value-initialised one changes nothing.
 template <typename S, typename T>
-concept PathSummary = PartiallyOrdered<S> && std::default_initializable<S> &&
-    requires(const S& s, const T& t) {
+concept PathSummary =
+    PartiallyOrdered<S> && std::default_initializable<S> && requires(const S& s, const T& t) {
       { s.results_in(t) } -> std::same_as<std::optional<T>>;
       { s.followed_by(s) } -> std::same_as<std::optional<S>>;
     };
@@ -140,8 +143,8 @@ template <typename T>
 using SummaryOf = typename TimeTraits<T>::Summary;
 
 template <typename T>
-concept Timestamp = PartiallyOrdered<T> && std::totally_ordered<T> &&
-    PathSummary<SummaryOf<T>, T> && requires {
+concept Timestamp =
+    PartiallyOrdered<T> && std::totally_ordered<T> && PathSummary<SummaryOf<T>, T> && requires {
       { timely::minimum<T>() } -> std::same_as<T>;
     };
 
@@ -162,10 +165,11 @@ struct Refinement<T, T> {
 };
 
 template <typename Inner, typename Outer>
-concept Refines = requires(const Inner& inner, const Outer& outer, const SummaryOf<Inner>& summary) {
-  { Refinement<Inner, Outer>::to_inner(outer) } -> std::same_as<Inner>;
-  { Refinement<Inner, Outer>::to_outer(inner) } -> std::same_as<Outer>;
-  { Refinement<Inner, Outer>::summarize(summary) } -> std::same_as<SummaryOf<Outer>>;
-};
+concept Refines =
+    requires(const Inner& inner, const Outer& outer, const SummaryOf<Inner>& summary) {
+      { Refinement<Inner, Outer>::to_inner(outer) } -> std::same_as<Inner>;
+      { Refinement<Inner, Outer>::to_outer(inner) } -> std::same_as<Outer>;
+      { Refinement<Inner, Outer>::summarize(summary) } -> std::same_as<SummaryOf<Outer>>;
+    };
 
 }  // namespace timely

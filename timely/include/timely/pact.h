@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the messages of an edge reach workers: they stay, they are divided by a hash, or all get all.
+/// How the messages of an edge reach workers: they stay, they are divided by a hash, or all get
+/// all.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace timely {
 
-/// The receiver is on the sender's worker. (Messages from an input handle go to the workers in turn.)
+/// The receiver is on the sender's worker. (Messages from an input handle go to the workers in
+/// turn.)
 struct Pipeline {};
 
 /// A record goes to worker `route(record) % width`. For messages with their own

@@ -36,7 +36,8 @@ class ProbeState final : public FrontierListener {
     if (waiting_.load(std::memory_order_seq_cst) > 0) release_passed();
   }
   void wait(const T& time, base::TaskQueue& queue, base::Task task) {
-    waiting_.fetch_add(1, std::memory_order_seq_cst);  // before we look, so that one of us sees the other
+    waiting_.fetch_add(
+        1, std::memory_order_seq_cst);  // before we look, so that one of us sees the other
     waiters_.with([&](auto& waiters) { waiters.push_back({time, &queue, std::move(task)}); });
     release_passed();
   }
@@ -80,8 +81,9 @@ class ProbeHandle {
   [[nodiscard]] bool less_equal(const T& time) const { return state_->cell->covers(time); }
   /// True if nothing will come any more.
   [[nodiscard]] bool done() const { return state_->cell->load().empty(); }
-  /// Posts `task` to `queue` once nothing at or before `time` can come any more; at once if that is so
-  /// already. If the dataflow is dropped first, never: the task is then destroyed with the probe.
+  /// Posts `task` to `queue` once nothing at or before `time` can come any more; at once if that is
+  /// so already. If the dataflow is dropped first, never: the task is then destroyed with the
+  /// probe.
   void when_passed(const T& time, base::TaskQueue& queue, base::Task task) const {
     state_->wait(time, queue, std::move(task));
   }
@@ -95,7 +97,8 @@ ProbeHandle<T> Stream<T, M>::probe() const {
   auto& scope = spec_->scope;
   scope.graph.watch(spec_->port);
   auto& port = scope.graph.ports[spec_->port];
-  auto state = std::make_shared<detail::ProbeState<T>>(port.cell, scope.builder.state().runtime().executor);
+  auto state =
+      std::make_shared<detail::ProbeState<T>>(port.cell, scope.builder.state().runtime().executor);
   port.listeners.push_back(state.get());
   scope.builder.state().keep.push_back(state);
   return ProbeHandle<T>(std::move(state));

@@ -28,7 +28,8 @@ struct ProductSummary {
     if (!o || !i) return std::nullopt;
     return Time{*o, *i};
   }
-  [[nodiscard]] constexpr std::optional<ProductSummary> followed_by(const ProductSummary& next) const {
+  [[nodiscard]] constexpr std::optional<ProductSummary> followed_by(
+      const ProductSummary& next) const {
     auto o = outer.followed_by(next.outer);
     auto i = inner.followed_by(next.inner);
     if (!o || !i) return std::nullopt;

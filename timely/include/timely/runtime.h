@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Workers, and the dataflows that run on them.
 ///
-/// A dataflow is described once, on the calling thread; its operators' factories are then called once per
-/// worker. Nothing runs unless there is work; threads come from the executor, and a caller of `step_while`
-/// is one of them.
+/// A dataflow is described once, on the calling thread; its operators' factories are then called
+/// once per worker. Nothing runs unless there is work; threads come from the executor, and a caller
+/// of `step_while` is one of them.
 ///
 /// Lifetime: the executor outlives the runtime; the runtime's destructor drops all dataflows.
-/// Thread safety: all methods, from any thread but a worker's own operators (which may use activators).
+/// Thread safety: all methods, from any thread but a worker's own operators (which may use
+/// activators).
 ///
 ///     auto executor = timely::make_tbb_executor({.threads = 2});
 ///     timely::Runtime runtime(*executor, {.workers = 2});
@@ -52,13 +53,16 @@ class Dataflow {
   [[nodiscard]] const std::string& name() const { return state_->name(); }
   [[nodiscard]] std::size_t width() const { return state_->width(); }
   /// By the index that events carry.
-  [[nodiscard]] const std::vector<std::string>& operator_names() const { return state_->operator_names; }
-  /// The graph of each scope in Graphviz's language; `*` marks places whose frontier somebody watches.
+  [[nodiscard]] const std::vector<std::string>& operator_names() const {
+    return state_->operator_names;
+  }
+  /// The graph of each scope in Graphviz's language; `*` marks places whose frontier somebody
+  /// watches.
   [[nodiscard]] const std::string& graphviz() const { return state_->graphviz; }
   /// True once no message and no capability is left: nothing will ever happen again.
   [[nodiscard]] bool complete() const { return state_->complete(); }
-  /// Stops it on all workers, soon, whatever is in flight. Other dataflows do not notice. Probes stay where
-  /// they are; what input handles still send is thrown away.
+  /// Stops it on all workers, soon, whatever is in flight. Other dataflows do not notice. Probes
+  /// stay where they are; what input handles still send is thrown away.
   void drop() { state_->drop(); }
   [[nodiscard]] bool dropped() const { return state_->dropped(); }
 
@@ -83,8 +87,8 @@ class Runtime {
   [[nodiscard]] std::size_t workers() const { return core_->workers.size(); }
   [[nodiscard]] Executor& executor() const { return core_->executor; }
 
-  /// Describes and installs a dataflow: calls `describe(Scope<T>&)`. A bug in the description (a cycle that
-  /// does not advance time) aborts; `try_dataflow` returns it as an error instead.
+  /// Describes and installs a dataflow: calls `describe(Scope<T>&)`. A bug in the description (a
+  /// cycle that does not advance time) aborts; `try_dataflow` returns it as an error instead.
   template <Timestamp T, typename F>
   Dataflow dataflow(DataflowOptions options, F describe) {
     return try_dataflow<T>(std::move(options), std::move(describe)).value();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A scope: where streams of one time live, while a dataflow is described.
 ///
-/// Nested scopes have finer times (`Refines`); streams go in by `enter` and out by `leave`, which cost no
-/// operator. A loop is a `Feedback`: a stream made before what feeds it, with a summary by which every trip
-/// advances time. A cycle that does not advance time is refused when the dataflow is built.
+/// Nested scopes have finer times (`Refines`); streams go in by `enter` and out by `leave`, which
+/// cost no operator. A loop is a `Feedback`: a stream made before what feeds it, with a summary by
+/// which every trip advances time. A cycle that does not advance time is refused when the dataflow
+/// is built.
 ///
 ///     scope.iterative<uint32_t>("Rounds", [&](timely::Scope<Product<uint64_t, uint32_t>>& inner) {
 ///       auto again = inner.feedback<Numbers>({.inner = {1}});
@@ -36,18 +37,23 @@ struct FollowSummary {
 };
 template <Timestamp From, Timestamp To>
 struct EnterTime {
-  std::optional<To> operator()(const From& time) const { return Refinement<To, From>::to_inner(time); }
+  std::optional<To> operator()(const From& time) const {
+    return Refinement<To, From>::to_inner(time);
+  }
 };
 template <Timestamp From, Timestamp To>
 struct LeaveTime {
-  std::optional<To> operator()(const From& time) const { return Refinement<From, To>::to_outer(time); }
+  std::optional<To> operator()(const From& time) const {
+    return Refinement<From, To>::to_outer(time);
+  }
 };
 
 /// Passes messages on to another stream with converted times.
 template <Timestamp From, Timestamp To, Message M, typename Convert>
 class PassOn final : public ConsumerSpec<From, M> {
  public:
-  PassOn(StreamSpec<To, M>& target, Convert convert) : target_(target), convert_(std::move(convert)) {}
+  PassOn(StreamSpec<To, M>& target, Convert convert)
+      : target_(target), convert_(std::move(convert)) {}
   std::shared_ptr<Pusher<From, M>> make(SenderContext& context) override {
     return std::make_shared<ConvertPusher<From, To, M, Convert>>(target_.pusher(context), convert_);
   }
@@ -72,11 +78,13 @@ class Join final : public ConsumerSpec<T, M> {
 
 }  // namespace detail
 
-/// A stream that is fed later, by `connect`; each message arrives at its time led through the summary.
+/// A stream that is fed later, by `connect`; each message arrives at its time led through the
+/// summary.
 template <Timestamp T, Message M>
 class Feedback {
  public:
-  Feedback(detail::StreamSpec<T, M>& spec, SummaryOf<T> summary) : spec_(&spec), summary_(summary) {}
+  Feedback(detail::StreamSpec<T, M>& spec, SummaryOf<T> summary)
+      : spec_(&spec), summary_(summary) {}
   [[nodiscard]] Stream<T, M> stream() const { return Stream<T, M>(*spec_); }
   /// Once. Messages whose next time does not exist are dropped.
   void connect(const Stream<T, M>& source) {
@@ -181,18 +189,20 @@ Stream<T2, M> Stream<T, M>::enter(const Scope<T2>& inner) const {
   const std::uint32_t from = outside.graph.add_port("Into " + inside.name);
   const std::uint32_t to = stream.port;
   spec_->connect_to(from);
-  outside.graph.ports[from].into.push_back([later = inside.tracker_later, to](const Antichain<T>& f) {
-    Antichain<T2> entry;
-    for (const T& time : f.elements()) entry.insert(Refinement<T2, T>::to_inner(time));
-    (*later)->set_entry(to, entry);
-  });
-  inside.through.push_back({to, [&outside, &inside, from](const auto& paths) {
-    for (const auto& [exit, port] : inside.exits) {
-      for (const auto& path : paths[exit].elements()) {
-        outside.graph.edges.push_back({from, port, Refinement<T2, T>::summarize(path)});
-      }
-    }
-  }});
+  outside.graph.ports[from].into.push_back(
+      [later = inside.tracker_later, to](const Antichain<T>& f) {
+        Antichain<T2> entry;
+        for (const T& time : f.elements()) entry.insert(Refinement<T2, T>::to_inner(time));
+        (*later)->set_entry(to, entry);
+      });
+  inside.through.push_back(
+      {to, [&outside, &inside, from](const auto& paths) {
+         for (const auto& [exit, port] : inside.exits) {
+           for (const auto& path : paths[exit].elements()) {
+             outside.graph.edges.push_back({from, port, Refinement<T2, T>::summarize(path)});
+           }
+         }
+       }});
   using Convert = detail::EnterTime<T, T2>;
   spec_->consumers.push_back(
       std::make_unique<detail::PassOn<T, T2, M, Convert>>(stream, Convert{}));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Runs workers on the calling thread, in an order drawn from a seed, under a virtual clock.
 ///
-/// Each `step` runs one slice of a ready worker, one posted task or one due timer, drawn at random; slices
-/// are short, operators run in any order, and budgets end at random. So a seed is an interleaving, and a
-/// failure replays. An outer simulator drives it by `step`; alone, `run_while` steps and moves the clock to
-/// the next timer when nothing else is left.
+/// Each `step` runs one slice of a ready worker, one posted task or one due timer, drawn at random;
+/// slices are short, operators run in any order, and budgets end at random. So a seed is an
+/// interleaving, and a failure replays. An outer simulator drives it by `step`; alone, `run_while`
+/// steps and moves the clock to the next timer when nothing else is left.
 ///
 /// Thread safety: none; everything happens on one thread.
 ///
@@ -25,8 +25,8 @@ namespace timely {
 class SimExecutor final : public Executor {
  public:
   explicit SimExecutor(std::uint64_t seed);
-  /// Part of an outer simulation: `outer` runs the slices and has the clock; `drive` runs one task of the
-  /// whole simulation and is false if there is none.
+  /// Part of an outer simulation: `outer` runs the slices and has the clock; `drive` runs one task
+  /// of the whole simulation and is false if there is none.
   SimExecutor(std::uint64_t seed, base::Scheduler& outer, std::function<bool()> drive);
   ~SimExecutor() override;
 
@@ -49,7 +49,9 @@ class SimExecutor final : public Executor {
   void post(base::Task task) override;
   void retire(Runnable& runnable) override;
   [[nodiscard]] base::Instant now() const override;
-  std::size_t choose(std::size_t count) override { return static_cast<std::size_t>(random_.below(count)); }
+  std::size_t choose(std::size_t count) override {
+    return static_cast<std::size_t>(random_.below(count));
+  }
   [[nodiscard]] bool simulated() const override { return true; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A stream: what an output of an operator sends, while a dataflow is described.
 ///
-/// A value that may be copied; each use adds a consumer, and messages are copied for all consumers but
-/// the last. Valid until the description ends.
+/// A value that may be copied; each use adds a consumer, and messages are copied for all consumers
+/// but the last. Valid until the description ends.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ class Stream {
   [[nodiscard]] detail::StreamSpec<T, M>& spec() const { return *spec_; }
   [[nodiscard]] Scope<T> scope() const;
 
-  // Operators of one's own: <timely/unary.h>. `factory()` or `factory(Setup<T>&)` makes the operator of
-  // one worker: an object with `step`, or a lambda. Name the output's message type if it is not in the
-  // signature.
+  // Operators of one's own: <timely/unary.h>. `factory()` or `factory(Setup<T>&)` makes the
+  // operator of one worker: an object with `step`, or a lambda. Name the output's message type if
+  // it is not in the signature.
   template <typename M2 = Deduced, typename Pact, typename Factory>
   auto unary(std::string name, Pact pact, Factory factory,
              FrontierInterest interest = FrontierInterest::kAlways) const;
   template <typename M3 = Deduced, Message M2, typename Pact1, typename Pact2, typename Factory>
-  auto binary(const Stream<T, M2>& other, std::string name, Pact1 pact1, Pact2 pact2, Factory factory,
-              FrontierInterest interest = FrontierInterest::kAlways) const;
+  auto binary(const Stream<T, M2>& other, std::string name, Pact1 pact1, Pact2 pact2,
+              Factory factory, FrontierInterest interest = FrontierInterest::kAlways) const;
   template <typename Pact, typename Factory>
   void sink(std::string name, Pact pact, Factory factory,
             FrontierInterest interest = FrontierInterest::kAlways) const;

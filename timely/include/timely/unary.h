@@ -2,7 +2,9 @@
 /// Short forms for operators with one input, two inputs, or none. See stream.h and operator.h.
 ///
 ///     stream.unary("Name", Pipeline{}, [](Setup<T>& setup) { return MyOperator(setup.worker()); });
-///     stream.unary<Numbers>("Name", Pipeline{}, [] { return [](auto& input, auto& output) { … }; });
+///     stream.unary<Numbers>("Name", Pipeline{}, [] {
+///       return [](auto& input, auto& output) { … };
+///     });
 #pragma once
 
 #include <string>
@@ -41,8 +43,8 @@ auto find_output() {
     return std::type_identity<
         typename FindOutput<typename StepSignature<decltype(&Logic::step)>::Arguments>::type>{};
   } else {
-    return std::type_identity<
-        typename FindOutput<typename StepSignature<decltype(&Logic::operator())>::Arguments>::type>{};
+    return std::type_identity<typename FindOutput<
+        typename StepSignature<decltype(&Logic::operator())>::Arguments>::type>{};
   }
 }
 
@@ -112,7 +114,8 @@ void build_stepper(OperatorBuilder<T>& builder, Factory factory, Refs... refs) {
 
 template <Timestamp T, Message M>
 template <typename M2, typename Pact, typename Factory>
-auto Stream<T, M>::unary(std::string name, Pact pact, Factory factory, FrontierInterest interest) const {
+auto Stream<T, M>::unary(std::string name, Pact pact, Factory factory,
+                         FrontierInterest interest) const {
   using Out = typename detail::OutputMessage<T, M2, Factory>::type;
   OperatorBuilder<T> builder(scope(), std::move(name));
   const auto in = builder.input(*this, std::move(pact), interest);
@@ -136,7 +139,8 @@ auto Stream<T, M>::binary(const Stream<T, M2>& other, std::string name, Pact1 pa
 
 template <Timestamp T, Message M>
 template <typename Pact, typename Factory>
-void Stream<T, M>::sink(std::string name, Pact pact, Factory factory, FrontierInterest interest) const {
+void Stream<T, M>::sink(std::string name, Pact pact, Factory factory,
+                        FrontierInterest interest) const {
   OperatorBuilder<T> builder(scope(), std::move(name));
   const auto in = builder.input(*this, std::move(pact), interest);
   detail::build_stepper(builder, std::move(factory), in);

@@ -3,8 +3,8 @@
 /// operators, and the senders that post progress before they deliver mail.
 ///
 /// One `DataflowState` per dataflow is shared by all workers; each worker owns its `WorkerDataflow`
-/// there and everything below it, single-threaded. What crosses threads: mailboxes, the tracker (under
-/// the dataflow's mutex), and the atomics named below.
+/// there and everything below it, single-threaded. What crosses threads: mailboxes, the tracker
+/// (under the dataflow's mutex), and the atomics named below.
 #pragma once
 
 #include <atomic>
@@ -206,7 +206,9 @@ class WorkerDataflow final : public Sender {
 
   [[nodiscard]] Worker& worker() const { return worker_; }
   void add(std::unique_ptr<OperatorCore> core) { operators_.push_back(std::move(core)); }
-  [[nodiscard]] const std::vector<std::unique_ptr<OperatorCore>>& operators() const { return operators_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<OperatorCore>>& operators() const {
+    return operators_;
+  }
 
   /// True between install and destroy: only then operators have logic.
   [[nodiscard]] bool installed() const { return installed_; }
@@ -352,7 +354,8 @@ inline DataflowRef::DataflowRef(DataflowState* state) : state_(state) {
   if (state_ != nullptr) state_->references_.fetch_add(1, std::memory_order_relaxed);
 }
 inline DataflowRef::~DataflowRef() {
-  if (state_ != nullptr && state_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete state_;
+  if (state_ != nullptr && state_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    delete state_;
 }
 
 /// What all parts of a runtime know.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A frontier that the tracker writes under its lock and anybody reads: one atomic word for integers.
+/// A frontier that the tracker writes under its lock and anybody reads: one atomic word for
+/// integers.
 ///
-/// Orderings: the writer is ordered by the lock, so values never go back; each store is a release and
-/// each load an acquire. A closed (empty) frontier never opens again once it was open.
+/// Orderings: the writer is ordered by the lock, so values never go back; each store is a release
+/// and each load an acquire. A closed (empty) frontier never opens again once it was open.
 #pragma once
 
 #include <atomic>

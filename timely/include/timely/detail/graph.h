@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the tracker asks of a graph: strong components, order, and a picture. Boost.Graph does it, in
-/// graph.cc.
+/// What the tracker asks of a graph: strong components, order, and a picture. Boost.Graph does it,
+/// in graph.cc.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ std::vector<std::uint32_t> ordered_components(const Graph& graph);
 std::vector<std::uint32_t> find_cycle(const Graph& graph);
 
 /// The graph in Graphviz's language.
-std::string draw(const Graph& graph, const std::string& name, const std::vector<std::string>& node_labels,
+std::string draw(const Graph& graph, const std::string& name,
+                 const std::vector<std::string>& node_labels,
                  const std::vector<std::string>& edge_labels);
 
 }  // namespace timely::detail

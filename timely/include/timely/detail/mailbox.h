@@ -2,8 +2,9 @@
 /// A lock-free stack of mail for one reader, taken whole and turned round.
 ///
 /// Orderings: a push publishes the node with release (sequentially
-/// consistent, so that a worker shutting down and a late push see each other); `take` acquires the whole list, so everything
-/// written before a push is seen after the take. The reader sees mail in the order of the pushes.
+/// consistent, so that a worker shutting down and a late push see each other); `take` acquires the
+/// whole list, so everything written before a push is seen after the take. The reader sees mail in
+/// the order of the pushes.
 #pragma once
 
 #include <atomic>

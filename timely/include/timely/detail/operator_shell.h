@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What surrounds the logic of an operator on one worker: its ports, and what happens around a step.
+/// What surrounds the logic of an operator on one worker: its ports, and what happens around a
+/// step.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The sending side of edges: what an output hands its messages to.
 ///
-/// Pushers are made per sender when a dataflow is instantiated. A message for the own worker goes into the
-/// queue of the receiving operator; for another worker it is staged until the posting. The count of the
-/// message is added here, so that no path can forget it.
+/// Pushers are made per sender when a dataflow is instantiated. A message for the own worker goes
+/// into the queue of the receiving operator; for another worker it is staged until the posting. The
+/// count of the message is added here, so that no path can forget it.
 #pragma once
 
 #include <cstddef>
@@ -161,7 +161,8 @@ class TeePusher final : public Pusher<T, M> {
   explicit TeePusher(std::vector<Pusher<T, M>*> targets) : targets_(std::move(targets)) {}
   void push(const Antichain<T>& times, M&& message) override {
     if (targets_.empty()) return;
-    for (std::size_t i = 0; i + 1 < targets_.size(); ++i) targets_[i]->push(times, copy_message(message));
+    for (std::size_t i = 0; i + 1 < targets_.size(); ++i)
+      targets_[i]->push(times, copy_message(message));
     targets_.back()->push(times, std::move(message));
   }
 
@@ -169,12 +170,13 @@ class TeePusher final : public Pusher<T, M> {
   std::vector<Pusher<T, M>*> targets_;
 };
 
-/// Changes the times on the way into or out of a scope or round a loop. Times that do not exist (past
-/// the end of an integer) are left out, and a message without times is dropped.
+/// Changes the times on the way into or out of a scope or round a loop. Times that do not exist
+/// (past the end of an integer) are left out, and a message without times is dropped.
 template <Timestamp From, Timestamp To, typename M, typename Convert>
 class ConvertPusher final : public Pusher<From, M> {
  public:
-  ConvertPusher(Pusher<To, M>& target, Convert convert) : target_(target), convert_(std::move(convert)) {}
+  ConvertPusher(Pusher<To, M>& target, Convert convert)
+      : target_(target), convert_(std::move(convert)) {}
   void push(const Antichain<From>& times, M&& message) override {
     Antichain<To> converted;
     for (const From& time : times.elements()) {

@@ -11,8 +11,8 @@
 
 namespace timely::detail {
 
-/// Invariant: either `rest_` is null and the `size_` (0 or 1) elements stand inline, or all elements
-/// stand in `*rest_`.
+/// Invariant: either `rest_` is null and the `size_` (0 or 1) elements stand inline, or all
+/// elements stand in `*rest_`.
 template <typename T>
 class SmallVector {
  public:

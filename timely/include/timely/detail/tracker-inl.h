@@ -101,7 +101,8 @@ void Tracker<T>::contract(const GraphSpec<T>& spec) {
     chain.clear();
     while (node_of_[last] == kNone) {
       chain.push_back(last);
-      const bool merges = !spec.ports[last].watched() && out_edges[last] == 1 && successor[last] != kNone;
+      const bool merges =
+          !spec.ports[last].watched() && out_edges[last] == 1 && successor[last] != kNone;
       if (!merges) break;
       last = successor[last];
     }
@@ -138,7 +139,8 @@ void Tracker<T>::connect(const GraphSpec<T>& spec) {
     if (!from.watched()) continue;
     if (!node.watch) node.watch = std::make_unique<Watch>();
     if (from.cell) node.watch->cells.push_back(from.cell);
-    node.watch->listeners.insert(node.watch->listeners.end(), from.listeners.begin(), from.listeners.end());
+    node.watch->listeners.insert(node.watch->listeners.end(), from.listeners.begin(),
+                                 from.listeners.end());
     node.watch->into.insert(node.watch->into.end(), from.into.begin(), from.into.end());
     if (from.out_of) {
       node.watch->out_of = from.out_of;
@@ -303,7 +305,8 @@ void Tracker<T>::recompute_loop(const Component& component, std::uint32_t index,
 }
 
 template <Timestamp T>
-void Tracker<T>::set(Node& node, Antichain<T> frontier, View view, std::vector<FrontierListener*>* moved) {
+void Tracker<T>::set(Node& node, Antichain<T> frontier, View view,
+                     std::vector<FrontierListener*>* moved) {
   Antichain<T>& current = view == View::kAll ? node.all : node.inside;
   if (current == frontier) return;
   current = std::move(frontier);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The tracker of one scope, shared by all workers of the process: counts of messages and capabilities
-/// at places of the scope, and the frontier of what can still arrive at each watched place.
+/// The tracker of one scope, shared by all workers of the process: counts of messages and
+/// capabilities at places of the scope, and the frontier of what can still arrive at each watched
+/// place.
 ///
-/// Places ("ports") and edges are described in a `GraphSpec`. When the tracker is built, a port that
-/// nobody watches and that has one plain edge out becomes one node with its successor; what is left is
-/// ordered by strong components. A posting changes counts; then the frontiers of the changed components
-/// are computed again, lowest first, stopping where nothing changed. A component that is a loop uses the
-/// closure of its path summaries, so that it never counts round by round.
+/// Places ("ports") and edges are described in a `GraphSpec`. When the tracker is built, a port
+/// that nobody watches and that has one plain edge out becomes one node with its successor; what is
+/// left is ordered by strong components. A posting changes counts; then the frontiers of the
+/// changed components are computed again, lowest first, stopping where nothing changed. A component
+/// that is a loop uses the closure of its path summaries, so that it never counts round by round.
 ///
 /// Nested scopes: what can leave a scope because of what is *in* it counts as capabilities at the
-/// scope's output ports outside (`settle_outward`); what can enter is set from outside as the `entry` of
-/// its entry ports (`settle_inward`). Both happen under the dataflow's one mutex.
+/// scope's output ports outside (`settle_outward`); what can enter is set from outside as the
+/// `entry` of its entry ports (`settle_inward`). Both happen under the dataflow's one mutex.
 ///
 /// Invariant: counts are never negative after a posting (all senders are in this process).
 /// Cost: changed components, their edges, and the watchers told; nothing depends on the number of
@@ -92,7 +93,8 @@ class Tracker final : public ScopeTracker {
   void apply(std::span<const Change> changes);
   /// Replaces what can enter at an entry port.
   void set_entry(std::uint32_t port, const Antichain<T>& frontier);
-  /// Replaces what a nested scope can still send out at a port; `held` is the caller's memory of it.
+  /// Replaces what a nested scope can still send out at a port; `held` is the caller's memory of
+  /// it.
   void contribute(std::uint32_t port, Antichain<T>& held, const Antichain<T>& next);
 
   void settle_outward() override;
@@ -112,8 +114,9 @@ class Tracker final : public ScopeTracker {
   struct Node {
     MutableAntichain<T> stamps;
     Antichain<T> entry;
-    Antichain<T> all;     // what can still be at this node
-    Antichain<T> inside;  // the same, counting only what is in the scope; kept if the scope has exits
+    Antichain<T> all;  // what can still be at this node
+    Antichain<T>
+        inside;  // the same, counting only what is in the scope; kept if the scope has exits
     std::vector<InEdge> in;
     std::vector<std::uint32_t> out;
     std::uint32_t component = 0;
