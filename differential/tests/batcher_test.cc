@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <differential/batcher-inl.h>
+#include <differential/bytes_instances.h>
 
 #include <catch2/catch.hpp>
 

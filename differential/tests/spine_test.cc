@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <differential/batcher-inl.h>
+#include <differential/bytes_instances.h>
 #include <differential/trace-inl.h>
 
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@ namespace {
 
 using model::LoopTime;
 template <typename T>
-using TestTrace = Trace<std::string, std::uint32_t, T, std::int64_t>;
+using TestTrace = Trace<std::string, std::string, T, std::int64_t>;
 
 // Content at a time, from sums over all times.
 template <typename K, typename V, typename T>
@@ -40,7 +41,7 @@ std::map<std::pair<K, V>, std::int64_t> content_at(const TraceSnapshot<K, V, T, 
 template <typename T>
 void check_trace(std::uint64_t round) {
   using K = std::string;
-  using V = std::uint32_t;
+  using V = std::string;
   auto random = testing::seeded_random(round);
   const std::size_t block_bytes = random.pick<std::size_t>({30, 300, kBlockBytes});
   HoldTable<T> holds;

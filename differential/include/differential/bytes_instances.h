@@ -8,14 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include <differential/batcher.h>
-#include <differential/cursor.h>
-#include <differential/trace.h>
-#include <timely/product.h>
+#include <differential/instances.h>
 
 namespace differential {
-
-using LoopTime = timely::Product<std::uint64_t, std::uint64_t>;
 
 template <typename T>
 using RowUpdates = Updates<std::string, std::string, T, std::int64_t>;
@@ -28,13 +23,7 @@ using RowCursor = CursorList<std::string, std::string, T, std::int64_t>;
 template <typename T>
 using RowSnapshot = TraceSnapshot<std::string, std::string, T, std::int64_t>;
 
-#define DIFFERENTIAL_ROW_INSTANCES(prefix, T)                                   \
-  prefix template class Batcher<std::string, std::string, T, std::int64_t>;     \
-  prefix template class RunBuilder<std::string, std::string, T, std::int64_t>;  \
-  prefix template class RunMerger<std::string, std::string, T, std::int64_t>;   \
-  prefix template class Spine<std::string, std::string, T, std::int64_t>;       \
-  prefix template class Trace<std::string, std::string, T, std::int64_t>;       \
-  prefix template class CursorList<std::string, std::string, T, std::int64_t>;
+#define DIFFERENTIAL_ROW_INSTANCES(prefix, T) DIFFERENTIAL_INSTANCES(prefix, std::string, std::string, T)
 
 DIFFERENTIAL_ROW_INSTANCES(extern, std::uint64_t)
 DIFFERENTIAL_ROW_INSTANCES(extern, LoopTime)

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <differential/instances.h>
 #include <differential/join.h>
 #include <differential/reduce.h>
 #include <differential/total.h>
