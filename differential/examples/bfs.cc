@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   timely::InputHandle<Time, Edges> input;
   timely::InputHandle<Time, Roots> root_input;
   timely::ProbeHandle<Time> probe;
-  freshet::base::Guarded<std::map<std::uint32_t, std::int64_t>> histogram;  // distance -> nodes
+  freshet::base::Guarded<std::map<std::uint64_t, std::int64_t>> histogram;  // distance -> nodes
   runtime.dataflow<Time>("bfs", [&](timely::Scope<Time>& scope) {
     auto [handle, stream] = scope.input<Edges>();
     input = std::move(handle);
@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
   root_input.close();
   freshet::base::Random random(42);
   const auto edge = [&] { return Edge{Node(random.below(nodes)), Node(random.below(nodes))}; };
-  std::vector<Edge> all(edges);
-  for (Edge& e : all) e = edge();
+  std::vector<Edge> all;
+  std::generate_n(std::back_inserter(all), edges, edge);
   example::Stopwatch load;
   for (std::uint64_t i = 0; i < edges;) {
     Edges message;
@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
   };
   finish(1);
   std::printf("load: %.2f s for %lu nodes, %lu edges on %lu workers\n", load.seconds(), nodes, edges, workers);
+  runtime.run_until_idle();  // ends the merges of the load
+  timely::Executor::Driver driver(*executor);  // from here on this thread does the work of a small change
   std::vector<double> latencies;
   for (std::uint64_t i = 0; i < changes; ++i) {
     Edge& slot = all[random.below(edges)];
@@ -91,9 +93,6 @@ int main(int argc, char** argv) {
     latencies.push_back(change.seconds());
   }
   example::print_latency("swap of one edge", latencies);
-  std::uint64_t checksum = 0;
-  histogram.with([&](auto& h) {
-    for (const auto& [d, count] : h) checksum += freshet::base::mix64(d) * std::uint64_t(count);
-  });
+  const std::uint64_t checksum = example::checksum(histogram);
   std::printf("checksum %016lx; peak %.0f MB\n", checksum, example::peak_megabytes());
 }

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
 
   timely::InputHandle<Time, Edges> input;
   timely::ProbeHandle<Time> probe;
-  freshet::base::Guarded<std::map<std::int64_t, std::int64_t>> histogram;  // degree -> nodes
+  freshet::base::Guarded<std::map<std::uint64_t, std::int64_t>> histogram;  // degree -> nodes
   std::optional<differential::TraceHandle<differential::KeyTrace<Node, Time, std::int64_t>>> trace;
   runtime.dataflow<Time>("degrees", [&](timely::Scope<Time>& scope) {
     auto [handle, stream] = scope.input<Edges>();
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
                             .count();
     probe = distribution
                 .inspect([&](const auto& row, Time, std::int64_t diff) {
-                  histogram.with([&](auto& h) { h[row.first] += row.second * diff; });
+                  histogram.with([&](auto& h) { h[std::uint64_t(row.first)] += row.second * diff; });
                 })
                 .probe();
   });
@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   finish(1);
   std::printf("load: %.2f s for %lu nodes, %lu edges on %lu workers\n", load.seconds(), nodes, edges, workers);
 
+  runtime.run_until_idle();  // ends the merges of the load
+  timely::Executor::Driver driver(*executor);  // from here on this thread does the work of a small change
   std::vector<double> latencies;
   for (std::uint64_t i = 0; i < changes; ++i) {
     Edge& slot = all[random.below(edges)];
@@ -78,9 +80,5 @@ int main(int argc, char** argv) {
   const auto [updates, bytes] = trace->size();
   std::printf("trace: %zu updates, %.1f bytes per key; peak %.0f MB\n", updates,
               double(bytes) / double(updates), example::peak_megabytes());
-  std::uint64_t checksum = 0;
-  histogram.with([&](auto& h) {
-    for (const auto& [degree, count] : h) checksum += freshet::base::mix64(std::uint64_t(degree)) * std::uint64_t(count);
-  });
-  std::printf("checksum %016lx\n", checksum);
+  std::printf("checksum %016lx\n", example::checksum(histogram));
 }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <vector>
 
+#include <freshet/base/guarded.h>
 #include <freshet/base/random.h>
 #include <sys/resource.h>
 
@@ -34,6 +36,15 @@ inline void print_latency(const char* what, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto at = [&](double part) { return 1e6 * seconds[static_cast<std::size_t>(part * static_cast<double>(seconds.size() - 1))]; };
   std::printf("%s: median %.1f us, p99 %.1f us, worst %.1f us (%zu changes)\n", what, at(0.5), at(0.99), at(1.0), seconds.size());
+}
+
+/// Of a histogram: value -> how often.
+inline std::uint64_t checksum(const freshet::base::Guarded<std::map<std::uint64_t, std::int64_t>>& histogram) {
+  std::uint64_t sum = 0;
+  histogram.with([&](const auto& counts) {
+    for (const auto& [value, count] : counts) sum += freshet::base::mix64(value) * std::uint64_t(count);
+  });
+  return sum;
 }
 
 inline double peak_megabytes() {

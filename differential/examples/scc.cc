@@ -68,6 +68,8 @@ int main(int argc, char** argv) {
   };
   finish(1);
   std::printf("load: %.2f s for %lu nodes, %lu edges on %lu workers\n", load.seconds(), nodes, edges, workers);
+  runtime.run_until_idle();  // ends the merges of the load
+  timely::Executor::Driver driver(*executor);  // from here on this thread does the work of a small change
   std::vector<double> latencies;
   for (std::uint64_t i = 0; i < changes; ++i) {
     Edge& slot = all[random.below(edges)];
