@@ -19,6 +19,12 @@ std::size_t shared_prefix(ColumnView<std::string> strings, std::size_t size) {
   return shared;
 }
 
+void sort_many_rows(std::span<std::uint32_t> rows, const void* context,
+                    bool (*less)(const void* context, std::uint32_t a, std::uint32_t b)) {
+  std::sort(rows.begin(), rows.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return less(context, a, b); });
+}
+
 void radix_sort_packed(SortScratch& scratch, unsigned shift, unsigned bits) {
   constexpr unsigned kMostBits = 11;
   const unsigned passes = (bits + kMostBits - 1) / kMostBits;

@@ -103,6 +103,26 @@ TEST_CASE("sort: orders values with bits that differ anywhere", "[differential]"
   }
 }
 
+TEST_CASE("sort: row numbers by a closure, few and many", "[differential][property]") {
+  auto random = testing::seeded_random();
+  for (std::size_t size = 0; size < 60; ++size) {
+    std::vector<std::uint64_t> values(size);
+    std::vector<std::uint32_t> rows(size);
+    for (std::uint32_t i = 0; i < size; ++i) {
+      values[i] = random.below(20);
+      rows[i] = i;
+    }
+    std::vector<std::uint32_t> expected = rows;
+    const auto less = [&](std::uint32_t a, std::uint32_t b) {
+      return values[a] != values[b] ? values[a] < values[b] : a < b;
+    };
+    std::stable_sort(expected.begin(), expected.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+    detail::sort_rows(rows, less);
+    REQUIRE(rows == expected);
+  }
+}
+
 TEST_CASE("compare: bytes compare as memcmp with the shorter first", "[differential]") {
   auto random = testing::seeded_random();
   for (int i = 0; i < 5000; ++i) {

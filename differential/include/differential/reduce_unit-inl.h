@@ -3,6 +3,7 @@
 #pragma once
 
 #include <differential/reduce_unit.h>
+#include <differential/sort.h>
 
 namespace differential {
 
@@ -163,12 +164,10 @@ void ReduceUnit<Cursor, Map, V2, R2>::evaluate_at(const KeyRef& key, const T& ti
   order_.resize(size);
   for (std::uint32_t i = 0; i < size; ++i) order_[i] = i;
   const auto vals = desired_.vals().view();
-  if (size > 1) {
-    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const int order = compare(vals[a], vals[b]);
-      return order != 0 ? order < 0 : a < b;
-    });
-  }
+  detail::sort_rows(order_, [&](std::uint32_t a, std::uint32_t b) {
+    const int order = compare(vals[a], vals[b]);
+    return order != 0 ? order < 0 : a < b;
+  });
   for (std::size_t i = 0; i < size;) {
     R2 sum = desired_.diffs()[order_[i]];
     std::size_t j = i + 1;
@@ -192,7 +191,7 @@ void ReduceUnit<Cursor, Map, V2, R2>::write_key(const KeyRef& key) {
   for (std::uint32_t i = 0; i < size; ++i) order_[i] = i;
   const auto vals = produced_.vals.view();
   if (!produced_.times.uniform()) {  // else they are sorted by value already
-    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    detail::sort_rows(order_, [&](std::uint32_t a, std::uint32_t b) {
       const int order = compare(vals[a], vals[b]);
       if (order != 0) return order < 0;
       return produced_.times[a] < produced_.times[b];

@@ -63,6 +63,25 @@ void sort_entries(SortEntry* begin, SortEntry* end, const Less& less) {
   }
 }
 
+/// Sorts row numbers by `less(context, a, b)`: the bodies of a sort, compiled once for all orders.
+void sort_many_rows(std::span<std::uint32_t> rows, const void* context,
+                    bool (*less)(const void* context, std::uint32_t a, std::uint32_t b));
+/// Sorts row numbers: few inline, many through a pointer.
+template <typename Less>
+void sort_rows(std::span<std::uint32_t> rows, const Less& less) {
+  if (rows.size() > 16) {
+    return sort_many_rows(rows, &less, [](const void* context, std::uint32_t a, std::uint32_t b) -> bool {
+      return (*static_cast<const Less*>(context))(a, b);
+    });
+  }
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::uint32_t moving = rows[i];
+    std::size_t hole = i;
+    for (; hole > 0 && less(moving, rows[hole - 1]); --hole) rows[hole] = rows[hole - 1];
+    rows[hole] = moving;
+  }
+}
+
 template <typename K, typename V>
 inline constexpr bool kPrefixTellsAll =
     JoinedPrefix<RefOf<K>, RefOf<V>>::kExact;
