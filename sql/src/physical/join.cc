@@ -114,14 +114,12 @@ class StageBuilder {
     for (std::size_t s = step; s < order_->steps.size(); ++s) {
       for (const Scalar& key : order_->steps[s].stream_key) needed.merge(key.columns());
     }
-    // Members that later steps will be tested against.
+    // Members that later steps will be tested against, and those that have only a part of their columns here.
     for (std::size_t e = 0; e < classes_.size(); ++e) {
       const bool done = std::all_of(classes_[e].begin(), classes_[e].end(),
                                     [&](const Scalar& m) { return is_tied(e, m); });
       if (done) continue;
-      for (const Scalar& member : classes_[e]) {
-        if (available(member)) needed.merge(member.columns());
-      }
+      for (const Scalar& member : classes_[e]) needed.merge(member.columns());
     }
     return needed;
   }
