@@ -6,6 +6,7 @@
 #include <freshet/expr/match_keys.h>
 
 #include "rewrite.h"
+#include "scalar_rules.h"
 
 namespace freshet::sql::passes {
 namespace {
@@ -81,14 +82,24 @@ class JoinEqualities {
       if (!found) continue;
       if (!literal) {
         literal = found;
-      } else if (literal->type().type.kind() == found->type().type.kind() &&
-                 compare(literal->as<Scalar::Literal>()->value, found->as<Scalar::Literal>()->value,
-                         literal->type().type) != 0) {
+      } else if (differ(*literal, *found)) {
         return false;
       }
     }
     if (literal && !literal->type().nullable) pin(members, *literal);
     return true;
+  }
+
+  /// True if the literals are not equal for certain, whatever their types.
+  static bool differ(const Scalar& a, const Scalar& b) {
+    const repr::Datum& x = a.as<Scalar::Literal>()->value;
+    const repr::Datum& y = b.as<Scalar::Literal>()->value;
+    if (a.type().type.kind() == b.type().type.kind()) return compare(x, y, a.type().type) != 0;
+    const auto equality = make_equality(a, b);
+    if (!equality) return false;
+    const Scalar known = simplify_scalar(*equality);
+    const auto* value = known.as<Scalar::Literal>();
+    return value != nullptr && (value->value.is_null() || !value->value.get<bool>());
   }
 
   /// Filters every member by the literal. The class stays: it says which columns of an error row are known.
