@@ -145,9 +145,13 @@ Result<LirPtr> Lowering::let_rec(const Relation::LetRec& n, const Mfp& after) {
   Lir::LetRec out{n.ids, {}, nullptr, n.limit, n.return_at_limit};
   for (std::size_t i = 0; i < n.ids.size(); ++i) out.values.push_back(FRESHET_TRY(lower(n.parts[i])));
   const Relation& body = n.parts.back();
-  out.body = options_.literal ? FRESHET_TRY(literal(body)) : FRESHET_TRY(lower_with(body, after));
+  // The error of a recursion that does not end knows no column of the body, but those that are made of it later.
+  const bool fails = n.limit && !n.return_at_limit;
+  out.body = options_.literal ? FRESHET_TRY(literal(body))
+                              : FRESHET_TRY(lower_with(body, fails ? Mfp::identity(body.arity()) : after));
   Columns types = out.body->types;
-  return make_lir(std::move(out), std::move(types));
+  LirPtr lir = make_lir(std::move(out), std::move(types));
+  return fails ? with_mfp(std::move(lir), after) : lir;
 }
 
 Result<LirPtr> Lowering::flat_map(const Relation& relation, const Relation::FlatMap& n, const Mfp& after) {
