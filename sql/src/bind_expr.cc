@@ -163,12 +163,14 @@ Result<HirScalarPtr> Binder::constant(const PgQuery__AConst& value) {
     case PG_QUERY__A__CONST__VAL_SVAL:
       return hir::at(hir::literal(repr::Datum(std::string(value.sval->sval)), TypeKind::kUnknown), value.location);
     case PG_QUERY__A__CONST__VAL_FVAL: {
-      // Integers beyond int4 come as text too.
+      // Integers beyond int4 come as text too, and with the sign that stands before them, which may make them fit.
       const std::string text = value.fval->fval;
-      const bool integer = text.find_first_not_of("0123456789") == std::string::npos;
+      const bool integer = text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) == std::string::npos;
       if (integer) {
-        if (auto big = repr::from_text(text, TypeKind::kInt8)) {
-          return hir::at(hir::literal(std::move(big).value(), TypeKind::kInt8), value.location);
+        for (const TypeKind kind : {TypeKind::kInt4, TypeKind::kInt8}) {
+          if (auto whole = repr::from_text(text, kind)) {
+            return hir::at(hir::literal(std::move(whole).value(), kind), value.location);
+          }
         }
       }
       auto number = repr::from_text(text, TypeKind::kNumeric);

@@ -225,12 +225,35 @@ Result<HirScalarPtr> Binder::distinct_from(const PgQuery__AExpr& expr, const Exp
   return distinct ? hir::disjunction(std::move(parts)) : hir::conjunction(std::move(parts));
 }
 
+namespace {
+
+/// PostgreSQL compares values of two such types by an operator of their own, which converts neither.
+bool compare_as_they_are(const SqlType& a, const SqlType& b) {
+  const auto family = [](const SqlType& type) {
+    switch (type.kind()) {
+      case TypeKind::kInt2:
+      case TypeKind::kInt4:
+      case TypeKind::kInt8: return 1;
+      case TypeKind::kFloat4:
+      case TypeKind::kFloat8: return 2;
+      case TypeKind::kDate:
+      case TypeKind::kTimestamp:
+      case TypeKind::kTimestampTz: return 3;
+      default: return 0;
+    }
+  };
+  return a.without_typmod() == b.without_typmod() || (family(a) != 0 && family(a) == family(b));
+}
+
+}  // namespace
+
+// The value is the left argument as `=` takes it: numeric for NULLIF(7, 2.0).
 Result<HirScalarPtr> Binder::null_if(const PgQuery__AExpr& expr, const ExprContext& context) {
   HirScalarPtr left = FRESHET_TRY(expression(expr.lexpr, context));
   HirScalarPtr right = FRESHET_TRY(expression(expr.rexpr, context));
   HirScalarPtr equal = FRESHET_TRY(typing_.binary("=", left, right, expr.location));
-  // The type is that of the operator's left side: text for varchar.
-  const HirScalarPtr value = equal->arguments[0];
+  const bool as_it_is = !is_unknown(*left) && compare_as_they_are(left->type.type, right->type.type);
+  HirScalarPtr value = as_it_is ? left : equal->arguments[0];
   return hir::if_then(equal, hir::null(value->type.type), value);
 }
 
