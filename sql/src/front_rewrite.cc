@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constructs inside queries, and the reading of tokens.
+#include <algorithm>
 #include <charconv>
 
+#include <freshet/base/assert.h>
 #include <freshet/base/sqlstate.h>
 
 #include "front.h"
@@ -180,6 +182,27 @@ Result<PgTreePtr> Front::parse_types(const std::vector<std::pair<std::size_t, st
   return tree;
 }
 
+namespace {
+
+// Of what stands between two tokens only the ends of lines are left: they join strings. PostgreSQL's scanner takes
+// quadratic time for comments that touch.
+void blank_comments(std::string& sql, std::size_t begin, std::size_t end) {
+  for (std::size_t at = begin; at < end;) {
+    if (sql.compare(at, 2, "/*") == 0) {
+      const std::size_t after = end_of_block_comment(sql, at);
+      FRESHET_ASSERT(after <= end, after, end);
+      std::fill(sql.begin() + static_cast<std::ptrdiff_t>(at), sql.begin() + static_cast<std::ptrdiff_t>(after), ' ');
+      at = after;
+    } else if (sql.compare(at, 2, "--") == 0) {
+      for (; at < end && sql[at] != '\n' && sql[at] != '\r'; ++at) sql[at] = ' ';
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace
+
 std::string Front::masked(std::size_t first, std::size_t last) const {
   std::string sql(original_->size(), ' ');
   if (first >= last) return sql;
@@ -187,6 +210,7 @@ std::string Front::masked(std::size_t first, std::size_t last) const {
   const std::size_t end = tokens_[last - 1].end;
   sql.replace(begin, end - begin, *original_, begin, end - begin);
   sql.resize(end);
+  for (std::size_t i = first; i + 1 < last; ++i) blank_comments(sql, tokens_[i].end, tokens_[i + 1].begin);
   return sql;
 }
 

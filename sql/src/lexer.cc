@@ -33,26 +33,13 @@ class Lexer {
       if (is_space(peek())) {
         ++at_;
       } else if (peek() == '-' && peek(1) == '-') {
-        while (at_ < sql_.size() && peek() != '\n') ++at_;
+        while (at_ < sql_.size() && peek() != '\n' && peek() != '\r') ++at_;
       } else if (peek() == '/' && peek(1) == '*') {
-        skip_block_comment();
+        const std::size_t end = end_of_block_comment(sql_, at_);
+        if (end == std::string_view::npos) return;
+        at_ = end;
       } else {
         return;
-      }
-    }
-  }
-
-  void skip_block_comment() {
-    std::size_t depth = 0;
-    while (at_ < sql_.size()) {
-      if (peek() == '/' && peek(1) == '*') {
-        ++depth;
-        at_ += 2;
-      } else if (peek() == '*' && peek(1) == '/') {
-        at_ += 2;
-        if (--depth == 0) return;
-      } else {
-        ++at_;
       }
     }
   }
@@ -60,6 +47,10 @@ class Lexer {
   Token next() {
     begin_ = at_;
     const char c = peek();
+    if (c == '/' && peek(1) == '*') {
+      at_ = sql_.size();
+      return make(Token::Kind::kOpenComment);
+    }
     if (c == '\'') return string(false);
     if (c == '"') return quoted_identifier();
     if (c == '$' && is_digit(peek(1))) return parameter();
@@ -188,6 +179,22 @@ class Lexer {
 };
 
 }  // namespace
+
+std::size_t end_of_block_comment(std::string_view sql, std::size_t begin) {
+  std::size_t depth = 0;
+  for (std::size_t at = begin; at + 1 < sql.size();) {
+    if (sql[at] == '/' && sql[at + 1] == '*') {
+      ++depth;
+      at += 2;
+    } else if (sql[at] == '*' && sql[at + 1] == '/') {
+      at += 2;
+      if (--depth == 0) return at;
+    } else {
+      ++at;
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::vector<Token> tokenize(std::string_view sql) { return Lexer(sql).run(); }
 

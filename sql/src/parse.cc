@@ -24,6 +24,21 @@ bool separates(const Token& token) {
   return token.is(",") || token.is(";") || token.is("and") || token.is("or") || token.is("when") || token.is("then");
 }
 
+/// PostgreSQL's limit. Its scanner takes cubic time to cut a long run of signs.
+constexpr std::size_t kMaxOperatorBytes = 63;
+
+Result<void> check_tokens(std::string_view sql, const std::vector<Token>& tokens) {
+  for (const Token& token : tokens) {
+    const bool open = token.kind == Token::Kind::kOpenComment;
+    if (!open && (token.kind != Token::Kind::kOperator || token.text.size() <= kMaxOperatorBytes)) continue;
+    Error error = sql_error(sqlstate::kSyntaxError, std::string(open ? "unterminated /* comment" : "operator too long") +
+                                                        " at or near \"" + token.text + "\"");
+    error.position = characters(sql.substr(0, token.begin)) + 1;
+    return fail(std::move(error));
+  }
+  return {};
+}
+
 Result<void> check_nesting(const std::vector<Token>& tokens) {
   std::vector<std::size_t> open{0};
   std::size_t total = 0;
@@ -74,6 +89,7 @@ Result<std::vector<Statement>> parse(std::string_view sql) {
     return fail(sqlstate::kCharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\"");
   }
   const std::vector<Token> tokens = tokenize(sql);
+  FRESHET_TRY(check_tokens(sql, tokens));
   FRESHET_TRY(check_nesting(tokens));
   std::vector<Statement> statements;
   std::size_t first = 0;
