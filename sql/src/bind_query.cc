@@ -145,6 +145,10 @@ Result<BoundQuery> Binder::values(const PgQuery__SelectStmt& select, const Chain
     }
   }
   const std::size_t arity = rows.front().size();
+  if (options.assign_to != nullptr && arity > options.assign_to->size()) {
+    return fail(error_at(sqlstate::kSyntaxError, "INSERT has more expressions than target columns",
+                         rows.front()[options.assign_to->size()]->location));
+  }
   if (arity > kMaxTargets) return fail(sqlstate::kTooManyColumns, "VALUES lists can have at most 1664 entries");
   std::vector<repr::ColumnType> types(arity);
   bool literal = true;
@@ -257,7 +261,8 @@ Result<BoundQuery> Binder::combine(const PgQuery__SelectStmt& select, std::vecto
   const std::size_t arity = operands.front().visible();
   for (const BoundQuery& operand : operands) {
     if (operand.visible() != arity) {
-      return fail(sqlstate::kSyntaxError, "each " + construct + " query must have the same number of columns");
+      return fail(error_at(sqlstate::kSyntaxError, "each " + construct + " query must have the same number of columns",
+                           operand.input && !operand.outputs.empty() ? operand.outputs.front()->location : -1));
     }
   }
   std::vector<SqlType> types;

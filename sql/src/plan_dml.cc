@@ -71,17 +71,22 @@ HirRelationPtr Planner::check_not_null(const CatalogItem& table, HirRelationPtr 
   return hir::select(std::move(relation), std::move(values));
 }
 
-Result<std::optional<Returning>> Planner::returning(const CatalogItem& table, std::string_view alias,
+// `scope` begins with the columns of the table.
+Result<std::optional<Returning>> Planner::returning(const CatalogItem& table, const Scope& scope,
                                                     std::span<PgQuery__Node* const> list) {
   if (list.empty()) return std::optional<Returning>();
-  const BoundFrom from = binder_.table_from(table, alias);
-  const Chain chain{.scope = &from.scope};
+  const Chain chain{.scope = &scope};
   const ExprContext context{.chain = &chain, .clause = "RETURNING"};
-  Binder::Targets targets = FRESHET_TRY(binder_.target_list(list, from.scope, context));
+  Binder::Targets targets = FRESHET_TRY(binder_.target_list(list, scope, context));
   Returning result;
   for (std::size_t i = 0; i < targets.scalars.size(); ++i) {
     const HirScalarPtr scalar = FRESHET_TRY(binder_.typing().settle(targets.scalars[i]));
     if (hir::has_subquery(*scalar)) return fail(unsupported("a subquery in RETURNING is", scalar->location));
+    bool foreign = false;
+    hir::visit(*scalar, 0, [&](const HirScalar& part, std::size_t) {
+      foreign = foreign || (part.kind == HirScalar::Kind::kColumn && part.index >= table.desc.arity());
+    });
+    if (foreign) return fail(unsupported("RETURNING columns of another table is", scalar->location));
     result.expressions.push_back(FRESHET_TRY(lower_scalar(scalar)));
     result.desc.names.push_back(targets.names[i]);
     result.desc.type.columns.push_back(scalar->type);
@@ -117,10 +122,13 @@ Result<Plan::Node> Planner::insert() {
         select, nullptr,
         {.keep_unknown = true, .assign_to = &types, .assign_names = &names, .defaults = &defaults}));
     if (query.visible() > columns.size()) {
-      return fail(error_at(sqlstate::kSyntaxError, "INSERT has more expressions than target columns", -1));
+      const int location = query.input ? query.outputs[columns.size()]->location : -1;
+      return fail(error_at(sqlstate::kSyntaxError, "INSERT has more expressions than target columns", location));
     }
     if (query.visible() < columns.size() && stmt.n_cols > 0) {
-      return fail(error_at(sqlstate::kSyntaxError, "INSERT has more target columns than expressions", -1));
+      const PgQuery__Node& first = *stmt.cols[query.visible()];
+      return fail(error_at(sqlstate::kSyntaxError, "INSERT has more target columns than expressions",
+                           first.node_case == PG_QUERY__NODE__NODE_RES_TARGET ? first.res_target->location : -1));
     }
     given = query.visible();
     types.resize(given);
@@ -135,7 +143,8 @@ Result<Plan::Node> Planner::insert() {
   }
   InsertPlan plan{.table = table->id, .rows = FRESHET_TRY(lower(hir::select(source, std::move(values))))};
   const std::string alias = stmt.relation->alias != nullptr ? stmt.relation->alias->aliasname : table->name.item;
-  plan.returning = FRESHET_TRY(returning(*table, alias, nodes(stmt.n_returning_list, stmt.returning_list)));
+  const BoundFrom from = binder_.table_from(*table, alias);
+  plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
   return Plan::Node(std::move(plan));
 }
 
@@ -234,7 +243,7 @@ Result<Plan::Node> Planner::update() {
   if (stmt.n_from_clause > 0) changes = one_per_row(own, std::move(changes));
   changes = check_not_null(*table, std::move(changes), table->desc.arity());
   UpdatePlan plan{.table = table->id, .changes = FRESHET_TRY(lower(changes))};
-  plan.returning = FRESHET_TRY(returning(*table, alias, nodes(stmt.n_returning_list, stmt.returning_list)));
+  plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
   return Plan::Node(std::move(plan));
 }
 
@@ -259,6 +268,7 @@ Result<Plan::Node> Planner::remove() {
       matches = hir::filter(matches, {predicate});
     }
     relation = hir::filter(relation, {hir::exists(std::move(matches))});
+    from = FRESHET_TRY(binder_.join_pair(std::move(from), std::move(other), HirJoinKind::kInner, false));
   } else if (stmt.where_clause != nullptr) {
     const Chain row{.scope = &from.scope};
     const ExprContext where{.chain = &row, .clause = "WHERE"};
@@ -267,7 +277,7 @@ Result<Plan::Node> Planner::remove() {
     relation = hir::filter(relation, {predicate});
   }
   DeletePlan plan{.table = table->id, .rows = FRESHET_TRY(lower(relation))};
-  plan.returning = FRESHET_TRY(returning(*table, alias, nodes(stmt.n_returning_list, stmt.returning_list)));
+  plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
   return Plan::Node(std::move(plan));
 }
 

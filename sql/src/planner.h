@@ -42,7 +42,7 @@ class Planner {
   Result<Plan::Node> remove();
   Result<const CatalogItem*> writable_table(const PgQuery__RangeVar& range, std::string_view verb);
   Result<std::vector<std::size_t>> insert_columns(const CatalogItem& table, std::span<PgQuery__Node* const> list);
-  Result<std::optional<Returning>> returning(const CatalogItem& table, std::string_view alias,
+  Result<std::optional<Returning>> returning(const CatalogItem& table, const Scope& scope,
                                              std::span<PgQuery__Node* const> list);
   Result<std::vector<HirScalarPtr>> set_clauses(const PgQuery__UpdateStmt& stmt, const CatalogItem& table,
                                                 const ExprContext& context);
