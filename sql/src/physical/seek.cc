@@ -6,18 +6,13 @@
 
 #include "physical/lowering.h"
 
-namespace freshet::sql::physical {
-namespace {
+namespace freshet::sql {
 
 using repr::Datum;
 using repr::PhysicalType;
 using repr::SqlType;
 
-/// More keys than these are better read by a scan.
-constexpr std::size_t kMaxSeeks = 1000;
-
-/// The value as one of type `to`; nothing if no value of that type equals it.
-std::optional<Datum> converted(const Datum& value, const SqlType& from, const SqlType& to) {
+std::optional<Datum> key_value(const Datum& value, const SqlType& from, const SqlType& to) {
   if (from.physical() == to.physical()) return value;
   std::int64_t wide = 0;
   switch (from.physical()) {
@@ -42,6 +37,17 @@ std::optional<Datum> converted(const Datum& value, const SqlType& from, const Sq
       return Datum(wide);
   }
 }
+
+}  // namespace freshet::sql
+
+namespace freshet::sql::physical {
+namespace {
+
+using repr::Datum;
+using repr::SqlType;
+
+/// More keys than these are better read by a scan.
+constexpr std::size_t kMaxSeeks = 1000;
 
 /// The values that `predicate` leaves for `part`; nothing if it says nothing of it.
 std::optional<std::vector<Datum>> allowed(const Scalar& predicate, const Scalar& part) {
@@ -68,7 +74,7 @@ std::optional<std::vector<Datum>> allowed(const Scalar& predicate, const Scalar&
     const auto* literal = other == nullptr ? nullptr : other->as<Scalar::Literal>();
     if (literal == nullptr) return std::nullopt;
     if (literal->value.is_null()) return std::vector<Datum>();
-    auto value = converted(literal->value, other->type().type, to);
+    auto value = key_value(literal->value, other->type().type, to);
     return value ? std::vector{*std::move(value)} : std::vector<Datum>();
   }
   // part = ANY (array literal)
@@ -82,7 +88,7 @@ std::optional<std::vector<Datum>> allowed(const Scalar& predicate, const Scalar&
   std::vector<Datum> values;
   for (const Datum& e : list->value.get<std::shared_ptr<const repr::ArrayValue>>()->elements) {
     if (e.is_null()) continue;
-    if (auto value = converted(e, element, to)) values.push_back(*std::move(value));
+    if (auto value = key_value(e, element, to)) values.push_back(*std::move(value));
   }
   if (values.size() > kMaxSeeks) return std::nullopt;
   return values;

@@ -58,6 +58,21 @@ struct FastPath {
 std::optional<FastPath> fast_path(const expr::Relation& relation, const IndexOracle& indexes,
                                   const std::function<bool(expr::GlobalId)>& is_stored);
 
+/// A read of one key of an index with parameters left open, planned once for all their values.
+struct OpenLookup {
+  expr::GlobalId index;
+  /// One for each part of the index's key, over parameters alone. `key_value` makes the part of its value.
+  std::vector<expr::Scalar> key;
+  std::vector<repr::SqlType> key_types;
+  expr::Mfp mfp;  ///< What remains to be done with the rows of the key; free of parameters.
+  std::vector<repr::ColumnType> types;
+};
+/// If the relation (optimised, with parameters) is a map-filter-project of one collection whose filter gives every
+/// part of the key of an index on it one value. No row has a key with a NULL part.
+std::optional<OpenLookup> open_lookup(const expr::Relation& relation, const IndexOracle& indexes);
+/// `value` as one of type `to`, equal types up to the width of integers; nothing if no value of `to` equals it.
+std::optional<repr::Datum> key_value(const repr::Datum& value, const repr::SqlType& from, const repr::SqlType& to);
+
 /// What `build_dataflow` must know of the collections that a plan reads.
 struct DataflowInputs {
   /// Collections in storage that may be imported, with their columns.
