@@ -12,6 +12,7 @@ DataflowCore::DataflowCore(DataflowComputeOptions options) : options_(options), 
 
 DataflowCore::~DataflowCore() {
   serial_.close();
+  directory_.clear();
   flows_.clear();  // before the runtime
 }
 
@@ -57,6 +58,7 @@ void DataflowCore::hello(const compute_api::Hello& hello) {
   running_peeks_.clear();
   waiting_peeks_.clear();
   collection_reads_.clear();
+  directory_.clear();
   flows_.clear();
 }
 
@@ -117,6 +119,7 @@ void DataflowCore::create(expr::DataflowDescription description) {
   for (const auto& [id, traces] : flow->built.indexes) {
     traces->oks.set_logical_compaction(as_of);
     traces->errs.set_logical_compaction(as_of);
+    flow->published.emplace(id, directory_.add(id, traces));
   }
   make_sinks(flow);
   flows_.push_back(flow);
@@ -170,6 +173,7 @@ void DataflowCore::drop(GlobalId id) {
   flow->views.erase(id);
   flow->subscriptions.erase(id);
   flow->built.indexes.erase(id);
+  if (flow->published.erase(id) > 0) directory_.remove(id);
   flow->built.collectors.erase(id);
   if (const auto waiting = waiting_peeks_.extract(id); !waiting.empty()) {
     for (const compute_api::Peek& peek : waiting.mapped()) {
@@ -188,6 +192,9 @@ void DataflowCore::fail(Flow& flow, const Error& error) {
 
 void DataflowCore::fail_export(Flow& flow, GlobalId id, const Error& error) {
   if (!flow.failures.emplace(id, error).second) return;
+  if (const auto index = flow.published.find(id); index != flow.published.end()) {
+    index->second->failed.store(true, std::memory_order_relaxed);
+  }
   respond(compute_api::ExportFailure{id, error});
   if (const auto waiting = waiting_peeks_.extract(id); !waiting.empty()) {
     for (const compute_api::Peek& peek : waiting.mapped()) fail_peek(peek.id, error);
@@ -199,6 +206,9 @@ void DataflowCore::computed(const FlowPtr& flow, GlobalId id, SqlTime upper) {
   const auto known = flow->uppers.find(id);
   if (known == flow->uppers.end() || upper <= known->second || upper <= flow->description.as_of) return;
   known->second = upper;
+  if (const auto index = flow->published.find(id); index != flow->published.end()) {
+    index->second->upper.store(upper, std::memory_order_release);
+  }
   if (const auto view = flow->views.find(id); view != flow->views.end()) return view->second->computed(upper);
   if (const auto s = flow->subscriptions.find(id); s != flow->subscriptions.end()) {
     report_subscription(id, s->second, flow->description.as_of, flow->description.until, upper);
@@ -251,6 +261,9 @@ class DataflowCompute final : public compute_api::Compute {
   explicit DataflowCompute(DataflowComputeOptions options) : core_(options) {}
   void on_response(std::function<void(ComputeResponse)> handler) override { core_.on_response(std::move(handler)); }
   void send(ComputeCommand command) override { core_.send(std::move(command)); }
+  std::unique_ptr<compute_api::Lookup> make_lookup(expr::GlobalId index, const expr::Mfp& mfp) override {
+    return core_.make_lookup(index, mfp);
+  }
 
  private:
   DataflowCore core_;

@@ -12,6 +12,7 @@
 #include <freshet/compute/dataflow_compute.h>
 
 #include "dataflow/build_flow.h"
+#include "dataflow/index_lookup.h"
 #include "dataflow/peek_task.h"
 #include "dataflow/view_sink.h"
 #include "serial.h"
@@ -26,6 +27,10 @@ class DataflowCore {
   DataflowCore& operator=(const DataflowCore&) = delete;
   void on_response(std::function<void(compute_api::ComputeResponse)> handler);
   void send(compute_api::ComputeCommand command);
+  /// From any thread.
+  std::unique_ptr<compute_api::Lookup> make_lookup(expr::GlobalId index, const expr::Mfp& mfp) const {
+    return make_index_lookup(directory_.find(index), mfp);
+  }
 
  private:
   using GlobalId = expr::GlobalId;
@@ -50,6 +55,7 @@ class DataflowCore {
     BuiltFlow built{};
     std::vector<std::shared_ptr<Flow>> upstream{};
     std::map<GlobalId, Source> sources{};
+    std::map<GlobalId, std::shared_ptr<PublishedIndex>> published{};
     std::map<GlobalId, SqlTime> uppers{};  ///< Computed, of the exports that were not dropped.
     std::map<GlobalId, Subscription> subscriptions{};
     std::map<GlobalId, std::shared_ptr<ViewSink>> views{};
@@ -120,6 +126,7 @@ class DataflowCore {
   compute_api::InstanceConfig config_{};
   std::optional<compute_api::PeekId> nonce_{};
   std::unique_ptr<timely::Runtime> runtime_{};
+  IndexDirectory directory_{};
   std::list<FlowPtr> flows_{};  // in order of creation
   std::map<GlobalId, std::vector<compute_api::Peek>> waiting_peeks_{};
   std::map<compute_api::PeekId, std::shared_ptr<PeekTask>> running_peeks_{};

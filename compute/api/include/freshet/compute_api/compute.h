@@ -131,9 +131,25 @@ struct Dropped {
 };
 using ComputeResponse = std::variant<FrontierUpdate, PeekResponse, SubscribeResponse, ExportFailure, Dropped>;
 
+/// Looks up one key of an index again and again, prepared once, on the thread of the caller.
+/// Thread safety: one thread at a time. May outlive the index, not the `Compute`.
+class Lookup {
+ public:
+  virtual ~Lookup() = default;
+  /// The rows with that key, at one time from `least` to `most` that the index is complete at and chooses itself.
+  /// Nothing if they are not to be had at once (the index is behind, or gone; an error in scope; many rows): a
+  /// Peek is the way then.
+  virtual std::optional<PeekResponse> find(const repr::DatumRow& key, SqlTime least, SqlTime most) = 0;
+};
+
 class Compute {
  public:
   virtual ~Compute() = default;
+  /// Null if there is no way but the commands.
+  virtual std::unique_ptr<Lookup> make_lookup(GlobalId index, const expr::Mfp& mfp) {
+    (void)index, (void)mfp;
+    return nullptr;
+  }
   virtual void on_response(std::function<void(ComputeResponse)> handler) = 0;
   virtual void send(ComputeCommand command) = 0;
 };
