@@ -21,7 +21,7 @@ class SessionHandle final : public Session {
     state_->strand.post([state = state_] { state->close(); });
   }
 
-  [[nodiscard]] base::TaskQueue& queue() override { return state_->strand; }
+  [[nodiscard]] SessionQueue& queue() override { return state_->strand; }
   [[nodiscard]] std::uint32_t process_id() const override { return state_->process_id; }
   [[nodiscard]] std::uint32_t secret_key() const override { return state_->secret_key; }
   [[nodiscard]] TransactionStatus transaction_status() const override { return state_->status(); }
@@ -45,20 +45,23 @@ class SessionHandle final : public Session {
                                        std::vector<repr::SqlType> types) override {
     return state_->prepare(std::move(name), sql, std::move(types));
   }
-  Result<StatementDescription> describe_statement(const std::string& name) override {
+  Result<const StatementDescription*> describe_statement(const std::string& name) override {
     return state_->describe_statement(name);
   }
   Result<Unit> bind(std::string portal, const std::string& statement, repr::DatumRow parameters) override {
     return state_->bind(std::move(portal), statement, std::move(parameters));
   }
-  Result<StatementDescription> describe_portal(const std::string& portal) override {
+  Result<const StatementDescription*> describe_portal(const std::string& portal) override {
     auto it = state_->portals.find(portal);
-    if (it != state_->portals.end()) return it->second.description;
+    if (it != state_->portals.end()) return it->second.description.get();
     state_->fail_transaction();
     return fail(sqlstate::kInvalidCursorName, "portal \"" + portal + "\" does not exist");
   }
   Future<Outcome> execute(const std::string& portal, bool last) override {
     return state_->execute(portal, last);
+  }
+  std::optional<RowBatch> lookup(const std::string& portal, bool last) override {
+    return state_->lookup(portal, last);
   }
   void suspend(const std::string& portal, Rows rest) override {
     if (auto it = state_->portals.find(portal); it != state_->portals.end()) {

@@ -261,7 +261,7 @@ Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelatio
 Result<void> Catalog::put(CatalogEntry entry) {
   FRESHET_TRY(derive(entry));
   const GlobalId id = entry.id();
-  names_[entry.item.name] = id;
+  if (!entry.item.name.item.empty()) names_[entry.item.name] = id;
   for (const GlobalId on : entry.depends_on) dependents_[on].insert(id);
   entries_[id] = std::make_shared<const CatalogEntry>(std::move(entry));
   return {};
@@ -269,7 +269,7 @@ Result<void> Catalog::put(CatalogEntry entry) {
 
 void Catalog::remove(GlobalId id) {
   const EntryPtr entry = entries_.at(id);
-  names_.erase(entry->item.name);
+  if (!entry->item.name.item.empty()) names_.erase(entry->item.name);
   for (const GlobalId on : entry->depends_on) {
     auto it = dependents_.find(on);
     it->second.erase(id);

@@ -8,6 +8,7 @@
 /// Thread safety: snapshots are immutable; share freely.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,10 +61,26 @@ struct DatabaseEntry {
 class Catalog;
 using CatalogPtr = std::shared_ptr<const Catalog>;
 
+/// Whose eyes the system relations are seen with.
+struct Viewer {
+  /// pg_catalog and information_schema show this database only; empty: all of them.
+  std::string database{};
+  struct Setting {
+    std::string_view name;
+    std::string value;
+    std::string_view description;
+  };
+  std::function<std::vector<Setting>()> settings{};
+};
+struct SystemScope {
+  const Catalog& catalog;
+  const Viewer& viewer;
+};
+
 /// A relation of the system schemas.
 struct SystemRelation {
   sql::CatalogItem item;
-  std::vector<repr::DatumRow> (*rows)(const Catalog& catalog);
+  std::vector<repr::DatumRow> (*rows)(const SystemScope& scope);
 };
 /// All of them, in a fixed order; made once by the adapter.
 std::vector<SystemRelation> make_system_relations();

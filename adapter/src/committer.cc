@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include <freshet/base/guarded.h>
 #include <freshet/base/sqlstate.h>
 
 namespace freshet::adapter {
@@ -24,7 +25,7 @@ struct Committer::State : std::enable_shared_from_this<State> {
   };
 
   State(base::Scheduler& s, storage_api::Storage& st, Oracle& o)
-      : strand(s), storage(st), oracle(o) {}
+      : strand(s), storage(st), oracle(o), opened(o.write_timestamp()) {}
 
   void start() {
     if (in_flight || queue.empty()) return;
@@ -49,6 +50,7 @@ struct Committer::State : std::enable_shared_from_this<State> {
     }
     if (batch.empty()) return idle();
     in_flight = true;
+    merge();
     submit();
   }
 
@@ -60,18 +62,32 @@ struct Committer::State : std::enable_shared_from_this<State> {
     });
   }
 
-  void submit() {
-    storage_api::TableCommit commit{.time = oracle.write_timestamp()};
-    for (const Queued& queued : batch) {
-      for (const auto& [id, updates] : queued.write.appends) {
-        CollectionUpdates& merged = commit.appends[id];
-        append_updates(merged.oks, updates.oks);
-        append_updates(merged.errs, updates.errs);
+  // All of the batch as one commit; the rows of a table's first write are not copied.
+  void merge() {
+    merged = {};
+    for (Queued& queued : batch) {
+      for (auto& [id, updates] : queued.write.appends) {
+        const auto [at, first] = merged.appends.try_emplace(id);
+        if (first) {
+          at->second = std::move(updates);
+          continue;
+        }
+        append_updates(at->second.oks, updates.oks);
+        append_updates(at->second.errs, updates.errs);
       }
-      for (const auto& created : queued.write.create) commit.create.push_back(created);
-      for (const GlobalId id : queued.write.drop) commit.drop.push_back(id);
+      for (auto& created : queued.write.create) merged.create.push_back(std::move(created));
+      for (const GlobalId id : queued.write.drop) merged.drop.push_back(id);
     }
-    const SqlTime time = commit.time;
+  }
+
+  // `merged` stays: the commit may have to be tried again.
+  void submit() {
+    const SqlTime time = merged.time = oracle.write_timestamp();
+    // Before it can be seen anywhere.
+    assigned.with([&](auto& times) {
+      for (const auto& [id, updates] : merged.appends) times[id] = time;
+    });
+    storage_api::TableCommit commit = merged;
     storage.commit(std::move(commit))
         .on_ready(strand, [self = shared_from_this(), time](Result<Unit> done) {
           self->finished(time, std::move(done));
@@ -86,16 +102,13 @@ struct Committer::State : std::enable_shared_from_this<State> {
     conflicts = 0;
     if (done) {
       oracle.apply_write(time);
-      for (const Queued& queued : batch) {
-        for (const auto& [id, updates] : queued.write.appends) last_change[id] = time;
-        for (const GlobalId id : queued.write.drop) last_change[id] = time;
-      }
+      for (const auto& [id, updates] : merged.appends) last_change[id] = time;
+      for (const GlobalId id : merged.drop) last_change[id] = time;
     }
     if (!done) {
-      for (const Queued& queued : batch) {
-        for (const GlobalId id : queued.write.drop) dropped.erase(id);
-      }
+      for (const GlobalId id : merged.drop) dropped.erase(id);
     }
+    merged = {};
     auto finished_batch = std::exchange(batch, {});
     for (Queued& queued : finished_batch) {
       if (done) {
@@ -128,8 +141,11 @@ struct Committer::State : std::enable_shared_from_this<State> {
   base::Strand strand;
   storage_api::Storage& storage;
   Oracle& oracle;
+  const SqlTime opened;  ///< All changes of earlier lives are below.
+  base::Guarded<std::map<GlobalId, SqlTime>> assigned;
   std::deque<Queued> queue;
   std::vector<Queued> batch;
+  storage_api::TableCommit merged;  ///< What is in flight.
   bool in_flight = false;
   int conflicts = 0;
   std::map<GlobalId, SqlTime> last_change;
@@ -150,6 +166,16 @@ Future<SqlTime> Committer::commit(TableWrite write) {
     state->start();
   });
   return answer;
+}
+
+SqlTime Committer::quiet_since(const std::vector<GlobalId>& tables) const {
+  return state_->assigned.with([&](const auto& times) {
+    SqlTime latest = state_->opened;
+    for (const GlobalId id : tables) {
+      if (const auto at = times.find(id); at != times.end()) latest = std::max(latest, at->second);
+    }
+    return latest;
+  });
 }
 
 Future<Unit> Committer::settled() {

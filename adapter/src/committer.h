@@ -45,6 +45,9 @@ class Committer {
   /// The time of the commit, once it is durable and visible to later reads. 40001 as above; 42P01 for a write to
   /// a collection that a commit before it dropped; 53100, 58030 from storage: nothing was written.
   base::Future<SqlTime> commit(TableWrite write);
+  /// A time that no change of the tables is above, neither a durable one nor one on its way: what a read of them, at
+  /// any time that was given before the call, sees is what they hold here.
+  [[nodiscard]] SqlTime quiet_since(const std::vector<GlobalId>& tables) const;
   /// Resolves when no commit is queued or under way.
   base::Future<base::Unit> settled();
 

@@ -73,21 +73,22 @@ PeekId ComputeClient::new_peek_id() {
   return {random_.next(), random_.next()};
 }
 
-Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max_bytes) {
-  const GlobalId target = std::visit([](const auto& what) { return what.id; }, peek.target);
+Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max_bytes,
+                                       std::set<GlobalId> reads) {
+  reads.insert(std::visit([](const auto& what) { return what.id; }, peek.target));
   Future<PeekResult> answer = [&] {
     const std::lock_guard lock(mutex_);
+    for (const GlobalId id : reads) {
+      if (const auto failed = failures_.find(id); failed != failures_.end()) {
+        return Future<PeekResult>::ready(fail(failed->second));
+      }
+    }
     PendingPeek& pending = peeks_[peek.id];
     pending.max_bytes = max_bytes;
-    pending.target = target;
+    pending.reads = std::move(reads);
     return pending.promise.future();
   }();
-  // An index or a view that has failed answers nothing any more.
-  if (const auto error = failure(target)) {
-    fail_peeks(target, *error);
-    return answer;
-  }
-  send(std::move(peek));
+  if (!answer.is_ready()) send(std::move(peek));
   return answer;
 }
 
@@ -138,13 +139,6 @@ void ComputeClient::close() {
   subscriptions.swap(subscriptions_);
 }
 
-std::optional<Error> ComputeClient::failure(GlobalId id) const {
-  const std::lock_guard lock(mutex_);
-  auto it = failures_.find(id);
-  if (it == failures_.end()) return std::nullopt;
-  return it->second;
-}
-
 void ComputeClient::receive(compute_api::ComputeResponse response) {
   if (auto* frontier = std::get_if<compute_api::FrontierUpdate>(&response)) {
     on_frontier_(frontier->id, frontier->upper);
@@ -172,12 +166,12 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
   }
 }
 
-void ComputeClient::fail_peeks(GlobalId target, const Error& error) {
+void ComputeClient::fail_peeks(GlobalId lost, const Error& error) {
   std::vector<PendingPeek> failed;
   {
     const std::lock_guard lock(mutex_);
     for (auto it = peeks_.begin(); it != peeks_.end();) {
-      if (it->second.target != target) {
+      if (!it->second.reads.contains(lost)) {
         ++it;
         continue;
       }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include <freshet/base/future.h>
@@ -51,9 +52,14 @@ class ComputeClient {
   ComputeClient(compute_api::Compute& compute, std::uint64_t seed, OnFrontier on_frontier);
 
   void send(compute_api::ComputeCommand command) { compute_.send(std::move(command)); }
+  std::unique_ptr<compute_api::Lookup> make_lookup(GlobalId index, const expr::Mfp& mfp) {
+    return compute_.make_lookup(index, mfp);
+  }
   PeekId new_peek_id();
   /// All parts of the answer, or its error. 54000 beyond `max_bytes`.
-  base::Future<PeekResult> peek(compute_api::Peek peek, std::uint64_t max_bytes);
+  /// `reads` names all that the answer is computed from, directly or not: if one of them has failed, or fails, that is
+  /// the answer, for the time that is waited for will never come.
+  base::Future<PeekResult> peek(compute_api::Peek peek, std::uint64_t max_bytes, std::set<GlobalId> reads);
   void cancel_peek(PeekId id) { send(compute_api::CancelPeek{id}); }
 
   /// Before the dataflow with that sink is created.
@@ -65,8 +71,6 @@ class ComputeClient {
   /// Forgets whoever waits: their answers are abandoned. For the end of the process.
   void close();
 
-  /// Errors of exports that are not a row's, for those who wait for them; none while all is well.
-  [[nodiscard]] std::optional<Error> failure(GlobalId id) const;
   /// From now on reads of the export fail with this error.
   void mark_failed(GlobalId id, Error error);
 
@@ -76,14 +80,14 @@ class ComputeClient {
     PeekResult result;
     std::uint64_t bytes = 0;
     std::uint64_t max_bytes = 0;
-    GlobalId target{};  ///< What it reads: an index, a view or a table.
+    std::set<GlobalId> reads{};
   };
   struct Subscription {
     std::shared_ptr<SubscriptionQueue> queue;
     std::set<GlobalId> reads{};  ///< As named in the statement.
   };
   [[nodiscard]] std::shared_ptr<SubscriptionQueue> subscription(GlobalId sink) const;
-  void fail_peeks(GlobalId target, const Error& error);
+  void fail_peeks(GlobalId lost, const Error& error);
   void receive(compute_api::ComputeResponse response);
   void receive_peek(compute_api::PeekResponse response);
 

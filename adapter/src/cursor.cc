@@ -150,7 +150,7 @@ Future<Outcome> SessionState::open_cursor(const sql::DeclarePlan& plan) {
       .and_then(strand, [self = shared_from_this(), name = plan.name, hold = plan.hold](Outcome outcome) {
         Rows rows = std::move(std::get<Rows>(outcome));
         Portal portal;
-        portal.description.columns = rows.desc;
+        portal.description = std::make_shared<const StatementDescription>(StatementDescription{.columns = rows.desc});
         portal.hold = hold;
         portal.cursor = std::make_shared<CursorStream>(self->services.scheduler, self->strand,
                                                        std::move(rows.stream));
@@ -161,7 +161,7 @@ Future<Outcome> SessionState::open_cursor(const sql::DeclarePlan& plan) {
 
 Rows SessionState::fetch(const Portal& portal, std::uint64_t count, std::optional<std::uint64_t> timeout_micros,
                          std::string verb) {
-  return {.desc = *portal.description.columns,
+  return {.desc = *portal.description->columns,
           .stream = std::make_unique<FetchStream>(shared_from_this(), portal.cursor, count, timeout_micros),
           .tag = [verb = std::move(verb)](std::uint64_t rows) { return verb + std::to_string(rows); }};
 }

@@ -27,21 +27,19 @@ sql::DataflowInputs Dataflows::inputs(const Catalog& catalog, std::optional<repr
   return found;
 }
 
-namespace {
-// A view is read through an index of its own if it has one.
-InlineOptions keep_indexed(const sql::DataflowInputs& inputs) {
+InlineOptions Dataflows::keep_indexed(const sql::DataflowInputs& inputs) {
   InlineOptions options;
   options.keep = [&inputs](const CatalogEntry& entry) { return inputs.indexes.indexes.contains(entry.id()); };
   return options;
 }
-}  // namespace
 
 Result<ReadPlan> Dataflows::plan_read(
     const Relation& relation, const Catalog& catalog,
-    const std::map<GlobalId, storage_api::CollectionUpdates>* overlay, repr::SqlTime time) {
+    const std::map<GlobalId, storage_api::CollectionUpdates>* overlay, repr::SqlTime time, Viewer viewer) {
   sql::DataflowInputs found = inputs(catalog, time);
   InlineOptions options = keep_indexed(found);
   options.overlay = overlay;
+  options.viewer = std::move(viewer);
   const Relation inlined = FRESHET_TRY(inline_views(relation, catalog, options));
   const Relation optimized = FRESHET_TRY(sql::optimize(inlined));
   auto stored = [&](GlobalId id) { return found.stored.contains(id); };
@@ -114,6 +112,7 @@ Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& ca
   create(std::move(dataflow));
   const std::lock_guard lock(mutex_);
   live_indexes_.insert(index.id());
+  version_.fetch_add(1, std::memory_order_release);
   return {};
 }
 
@@ -147,7 +146,7 @@ void Dataflows::drop_export(GlobalId id) {
   services_.compute->send(compute_api::AllowCompaction{id, repr::kClosed});
   Hold released;
   const std::lock_guard lock(mutex_);
-  live_indexes_.erase(id);
+  if (live_indexes_.erase(id) > 0) version_.fetch_add(1, std::memory_order_release);
   auto held = view_holds_.find(id);
   if (held == view_holds_.end()) return;
   released = std::move(held->second);

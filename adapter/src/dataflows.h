@@ -7,6 +7,7 @@
 /// Thread safety: all methods.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,8 @@
 #include "catalog.h"
 #include "compute_client.h"
 #include "holds.h"
+#include "inline_views.h"
+#include "lookup.h"
 
 namespace freshet::adapter {
 
@@ -52,7 +55,14 @@ class Dataflows {
   /// Plans a one-off read at `time`, with mz_now() and session values substituted already.
   Result<ReadPlan> plan_read(const expr::Relation& relation, const Catalog& catalog,
                              const std::map<GlobalId, storage_api::CollectionUpdates>* overlay,
-                             repr::SqlTime time);
+                             repr::SqlTime time, Viewer viewer);
+
+  /// A SELECT with parameters that looks up one key of an index over tables; null for any other, and where compute
+  /// has no such lookups.
+  std::unique_ptr<LookupPlan> plan_lookup(const sql::SelectPlan& select, const Catalog& catalog);
+
+  /// Counts the indexes that came and went: which index a plan can use depends on it.
+  [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
   /// A description that maintains `relation` as `id`; exports and times are the caller's.
   Result<expr::DataflowDescription> plan_maintained(std::string name, GlobalId id,
@@ -82,7 +92,11 @@ class Dataflows {
   [[nodiscard]] sql::DataflowInputs inputs(const Catalog& catalog, std::optional<repr::SqlTime> time) const;
   Result<ReadPlan> plan_transient(const expr::Relation& inlined, sql::DataflowInputs inputs);
 
+  // A view is read through an index of its own if it has one.
+  [[nodiscard]] static InlineOptions keep_indexed(const sql::DataflowInputs& inputs);
+
   Services& services_;
+  std::atomic<std::uint64_t> version_{0};
   mutable std::mutex mutex_;
   std::set<GlobalId> live_indexes_;
   std::map<GlobalId, Hold> view_holds_;

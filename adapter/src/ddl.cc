@@ -306,13 +306,11 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
         sql::ItemName item{plan.name.database, plan.name.schema, name};
         if (!plan.all_tables) {
           auto it = chosen.find(name);
-          // A table that nobody asked for is generated all the same, under a name that says so.
-          item = it == chosen.end() ? sql::ItemName{plan.name.database, plan.name.schema,
-                                                    plan.name.item + "_" + name + "_unlisted"}
-                                    : it->second;
+          // A table that nobody asked for is generated all the same, and nobody can name it.
+          item = it == chosen.end() ? sql::ItemName{plan.name.database, plan.name.schema, ""} : it->second;
           chosen.erase(name);
         }
-        FRESHET_TRY(check_free(catalog, item));
+        if (!item.item.empty()) FRESHET_TRY(check_free(catalog, item));
         CatalogEntry part = make_entry(numbers, ItemKind::kSource, item, desc);
         part.item.part_of = source.id();
         part.depends_on = {source.id()};

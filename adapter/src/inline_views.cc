@@ -72,7 +72,7 @@ class Inliner {
   Relation resolve(GlobalId id, const Relation& get, std::optional<Error>& failure) {
     if (const SystemRelation* system = catalog_.system_relation(id)) {
       std::vector<std::pair<repr::DatumRow, repr::Diff>> rows;
-      for (repr::DatumRow& row : system->rows(catalog_)) rows.emplace_back(std::move(row), 1);
+      for (repr::DatumRow& row : system->rows({catalog_, options_.viewer})) rows.emplace_back(std::move(row), 1);
       return Relation::constant(std::move(rows), get.type());
     }
     const CatalogEntry* entry = catalog_.entry(id);
@@ -150,6 +150,15 @@ std::set<GlobalId> base_tables(const Catalog& catalog, const std::set<GlobalId>&
     if (entry.item.kind == sql::ItemKind::kTable) found.insert(entry.id());
     if (entry.item.kind == sql::ItemKind::kSource) only_tables = false;
     return entry.query.has_value();
+  });
+  return found;
+}
+
+std::set<GlobalId> all_behind(const Catalog& catalog, const std::set<GlobalId>& ids) {
+  std::set<GlobalId> found = ids;
+  walk(catalog, ids, [&](const CatalogEntry& entry) {
+    found.insert(entry.id());
+    return true;
   });
   return found;
 }

@@ -14,6 +14,7 @@ struct InlineOptions {
   std::function<bool(const CatalogEntry&)> keep{};
   /// Rows (of the object's columns) a transaction has written and not committed; added to what is read.
   const std::map<GlobalId, storage_api::CollectionUpdates>* overlay = nullptr;
+  Viewer viewer{};
 };
 
 /// A relation over importable ids only: storage collections, and views that `keep` says to read by index.
@@ -25,5 +26,8 @@ std::set<GlobalId> base_collections(const Catalog& catalog, const std::set<Globa
 /// The user tables behind `ids`, also behind materialized views; `only_tables` is set to false if there is
 /// something else behind them (a source).
 std::set<GlobalId> base_tables(const Catalog& catalog, const std::set<GlobalId>& ids, bool& only_tables);
+
+/// `ids` and all that their content is computed from, directly or not.
+std::set<GlobalId> all_behind(const Catalog& catalog, const std::set<GlobalId>& ids);
 
 }  // namespace freshet::adapter

@@ -16,12 +16,23 @@ Oracle::Oracle(base::Scheduler& scheduler, SqlTime floor, Reserve reserve)
 
 base::Future<SqlTime> Oracle::read_timestamp() {
   std::unique_lock lock(mutex_);
-  const SqlTime time = std::max({scheduler_.clock().wall_micros(), last_read_, applied_});
-  last_read_ = time;
-  if (time + kRenewBefore >= reserved_) extend(lock, time);
+  const SqlTime time = next_read(lock);
   if (time < reserved_) return base::Future<SqlTime>::ready(time);
   waiting_.push_back({time, {}});
   return waiting_.back().promise.future();
+}
+
+std::optional<SqlTime> Oracle::read_now() {
+  std::unique_lock lock(mutex_);
+  const SqlTime time = next_read(lock);
+  return time < reserved_ ? std::optional(time) : std::nullopt;
+}
+
+SqlTime Oracle::next_read(std::unique_lock<std::mutex>& lock) {
+  const SqlTime time = std::max({scheduler_.clock().wall_micros(), last_read_, applied_});
+  last_read_ = time;
+  if (time + kRenewBefore >= reserved_) extend(lock, time);
+  return time;
 }
 
 SqlTime Oracle::write_timestamp() {

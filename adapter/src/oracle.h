@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <freshet/base/future.h>
@@ -30,6 +31,8 @@ class Oracle {
 
   /// For a read that must see everything acknowledged before now. Waits only while the reservation is extended.
   base::Future<SqlTime> read_timestamp();
+  /// The same if it need not wait; nothing otherwise.
+  std::optional<SqlTime> read_now();
   /// Greater than every time given so far. Needs no reservation: the commit itself makes it durable.
   SqlTime write_timestamp();
   /// The write at `time` is acknowledged: later reads see it.
@@ -40,6 +43,7 @@ class Oracle {
     SqlTime time;
     base::Promise<SqlTime> promise;
   };
+  SqlTime next_read(std::unique_lock<std::mutex>& lock);
   void extend(std::unique_lock<std::mutex>& lock, SqlTime needed);
   void extended(SqlTime until, Result<base::Unit> result);
 

@@ -84,13 +84,19 @@ struct Namespace {
   std::string name;
   std::uint32_t oid;
 };
-std::vector<Namespace> namespaces(const Catalog& catalog) {
+bool is_shown(const SystemScope& scope, std::string_view database) {
+  return database.empty() || scope.viewer.database.empty() || database == scope.viewer.database;
+}
+
+std::vector<Namespace> namespaces(const SystemScope& scope) {
   std::vector<Namespace> all{{"", "pg_catalog", 11},
                              {"", "information_schema", 13000},
                              {"", "mz_catalog", 15100},
                              {"", "mz_internal", 15101},
                              {"", "mz_introspection", 15102}};
-  for (const auto& [name, schema] : catalog.all_schemas()) all.push_back({name.first, name.second, schema.oid});
+  for (const auto& [name, schema] : scope.catalog.all_schemas()) {
+    if (is_shown(scope, name.first)) all.push_back({name.first, name.second, schema.oid});
+  }
   return all;
 }
 std::uint32_t namespace_oid(const std::vector<Namespace>& all, const sql::ItemName& name) {
@@ -99,10 +105,18 @@ std::uint32_t namespace_oid(const std::vector<Namespace>& all, const sql::ItemNa
   return it == all.end() ? 0 : it->oid;
 }
 
-std::vector<const CatalogItem*> all_items(const Catalog& catalog) {
+// The user's objects. An output of a source that nobody asked for has no name and is not shown.
+std::vector<EntryPtr> shown_entries(const SystemScope& scope) {
+  std::vector<EntryPtr> shown;
+  for (const auto& [id, entry] : scope.catalog.entries()) {
+    if (!entry->item.name.item.empty() && is_shown(scope, entry->item.name.database)) shown.push_back(entry);
+  }
+  return shown;
+}
+std::vector<const CatalogItem*> all_items(const SystemScope& scope) {
   std::vector<const CatalogItem*> items;
-  for (const SystemRelation& system : catalog.system_relations()) items.push_back(&system.item);
-  for (const auto& [id, entry] : catalog.entries()) items.push_back(&entry->item);
+  for (const SystemRelation& system : scope.catalog.system_relations()) items.push_back(&system.item);
+  for (const EntryPtr& entry : shown_entries(scope)) items.push_back(&entry->item);
   return items;
 }
 
@@ -119,20 +133,22 @@ char relkind(ItemKind kind) {
 
 Datum pg_char(char c) { return Datum(std::string(1, c)); }
 
-std::vector<DatumRow> pg_namespace(const Catalog& catalog) {
+std::vector<DatumRow> pg_namespace(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_namespace");
   std::vector<DatumRow> rows;
-  for (const Namespace& n : namespaces(catalog)) {
+  for (const Namespace& n : namespaces(scope)) {
     row.start().oid("oid", n.oid).text("nspname", n.name).oid("nspowner", kOwner).add(rows);
   }
   return rows;
 }
 
-std::vector<DatumRow> pg_class(const Catalog& catalog) {
+std::vector<DatumRow> pg_class(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_class");
   std::vector<DatumRow> rows;
-  const auto schemas = namespaces(catalog);
-  for (const CatalogItem* item : all_items(catalog)) {
+  const auto schemas = namespaces(scope);
+  for (const CatalogItem* item : all_items(scope)) {
     const bool index = item->kind == ItemKind::kIndex;
     const std::size_t columns = index ? item->index_key.size() : item->desc.arity();
     row.start()
@@ -180,10 +196,11 @@ void add_attribute(RowMaker& row, std::vector<DatumRow>& rows, std::uint32_t rel
       .add(rows);
 }
 
-std::vector<DatumRow> pg_attribute(const Catalog& catalog) {
+std::vector<DatumRow> pg_attribute(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_attribute");
   std::vector<DatumRow> rows;
-  for (const CatalogItem* item : all_items(catalog)) {
+  for (const CatalogItem* item : all_items(scope)) {
     const bool index = item->kind == ItemKind::kIndex;
     if (index) {
       const CatalogEntry* entry = catalog.entry(item->id);
@@ -203,10 +220,11 @@ std::vector<DatumRow> pg_attribute(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_attrdef(const Catalog& catalog) {
+std::vector<DatumRow> pg_attrdef(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_attrdef");
   std::vector<DatumRow> rows;
-  for (const auto& [id, entry] : catalog.entries()) {
+  for (const EntryPtr& entry : shown_entries(scope)) {
     for (std::size_t i = 0; i < entry->default_texts.size(); ++i) {
       if (entry->default_texts[i].empty()) continue;
       row.start()
@@ -220,10 +238,11 @@ std::vector<DatumRow> pg_attrdef(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_index(const Catalog& catalog) {
+std::vector<DatumRow> pg_index(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_index");
   std::vector<DatumRow> rows;
-  for (const auto& [id, entry] : catalog.entries()) {
+  for (const EntryPtr& entry : shown_entries(scope)) {
     if (!entry->item.index_on) continue;
     std::vector<std::int16_t> columns;
     for (const expr::Scalar& key : entry->key) {
@@ -250,7 +269,8 @@ std::vector<DatumRow> pg_index(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_type(const Catalog& catalog) {
+std::vector<DatumRow> pg_type(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_type");
   std::vector<DatumRow> rows;
   for (const TypeKind kind : repr::all_type_kinds()) {
@@ -282,7 +302,8 @@ std::vector<DatumRow> pg_type(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_database(const Catalog& catalog) {
+std::vector<DatumRow> pg_database(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_database");
   std::vector<DatumRow> rows;
   for (const auto& [name, database] : catalog.all_databases()) {
@@ -302,7 +323,8 @@ std::vector<DatumRow> pg_database(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> role_rows(const Catalog& catalog, std::string_view relation) {
+std::vector<DatumRow> role_rows(const SystemScope& scope, std::string_view relation) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", relation);
   std::vector<DatumRow> rows;
   row.start().oid("oid", kOwner).text("rolname", "materialize");
@@ -313,10 +335,11 @@ std::vector<DatumRow> role_rows(const Catalog& catalog, std::string_view relatio
   row.int4("rolconnlimit", -1).add(rows);
   return rows;
 }
-std::vector<DatumRow> pg_roles(const Catalog& catalog) { return role_rows(catalog, "pg_roles"); }
-std::vector<DatumRow> pg_authid(const Catalog& catalog) { return role_rows(catalog, "pg_authid"); }
+std::vector<DatumRow> pg_roles(const SystemScope& scope) { return role_rows(scope, "pg_roles"); }
+std::vector<DatumRow> pg_authid(const SystemScope& scope) { return role_rows(scope, "pg_authid"); }
 
-std::vector<DatumRow> pg_user(const Catalog& catalog) {
+std::vector<DatumRow> pg_user(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_user");
   std::vector<DatumRow> rows;
   row.start().text("usename", "materialize").oid("usesysid", kOwner).boolean("usecreatedb", true);
@@ -324,7 +347,8 @@ std::vector<DatumRow> pg_user(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_am(const Catalog& catalog) {
+std::vector<DatumRow> pg_am(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_am");
   std::vector<DatumRow> rows;
   row.start().oid("oid", 2).text("amname", "heap").set("amtype", pg_char('t')).add(rows);
@@ -332,7 +356,8 @@ std::vector<DatumRow> pg_am(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_collation(const Catalog& catalog) {
+std::vector<DatumRow> pg_collation(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_collation");
   std::vector<DatumRow> rows;
   const std::pair<std::uint32_t, const char*> all[] = {{100, "default"}, {950, "C"}, {951, "POSIX"}};
@@ -344,14 +369,16 @@ std::vector<DatumRow> pg_collation(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> pg_tablespace(const Catalog& catalog) {
+std::vector<DatumRow> pg_tablespace(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_tablespace");
   std::vector<DatumRow> rows;
   row.start().oid("oid", 1663).text("spcname", "pg_default").oid("spcowner", kOwner).add(rows);
   return rows;
 }
 
-std::vector<DatumRow> pg_language(const Catalog& catalog) {
+std::vector<DatumRow> pg_language(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_language");
   std::vector<DatumRow> rows;
   row.start().oid("oid", 12).text("lanname", "internal").oid("lanowner", kOwner).add(rows);
@@ -359,7 +386,8 @@ std::vector<DatumRow> pg_language(const Catalog& catalog) {
 }
 
 // One row for each scalar function, in the order of the table; OIDs of our own.
-std::vector<DatumRow> pg_proc(const Catalog& catalog) {
+std::vector<DatumRow> pg_proc(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "pg_catalog", "pg_proc");
   std::vector<DatumRow> rows;
   std::uint32_t oid = 100'000;
@@ -409,11 +437,11 @@ std::vector<DatumRow> pg_proc(const Catalog& catalog) {
 // ---- The readable views: pg_tables, pg_views, information_schema.
 
 template <typename Fill>
-std::vector<DatumRow> item_rows(const Catalog& catalog, std::string_view schema, std::string_view relation,
+std::vector<DatumRow> item_rows(const SystemScope& scope, std::string_view schema, std::string_view relation,
                                 std::initializer_list<ItemKind> kinds, Fill fill) {
-  RowMaker row(catalog, schema, relation);
+  RowMaker row(scope.catalog, schema, relation);
   std::vector<DatumRow> rows;
-  for (const CatalogItem* item : all_items(catalog)) {
+  for (const CatalogItem* item : all_items(scope)) {
     if (std::ranges::find(kinds, item->kind) == kinds.end()) continue;
     row.start();
     fill(row, *item);
@@ -422,16 +450,18 @@ std::vector<DatumRow> item_rows(const Catalog& catalog, std::string_view schema,
   return rows;
 }
 
-std::vector<DatumRow> pg_tables(const Catalog& catalog) {
-  return item_rows(catalog, "pg_catalog", "pg_tables", {ItemKind::kTable, ItemKind::kSource},
+std::vector<DatumRow> pg_tables(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
+  return item_rows(scope, "pg_catalog", "pg_tables", {ItemKind::kTable, ItemKind::kSource},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("schemaname", item.name.schema).text("tablename", item.name.item);
                      row.text("tableowner", "materialize");
                      row.boolean("hasindexes", !catalog.indexes_on(item.id).empty());
                    });
 }
-std::vector<DatumRow> pg_views(const Catalog& catalog) {
-  return item_rows(catalog, "pg_catalog", "pg_views", {ItemKind::kView},
+std::vector<DatumRow> pg_views(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
+  return item_rows(scope, "pg_catalog", "pg_views", {ItemKind::kView},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("schemaname", item.name.schema).text("viewname", item.name.item);
                      row.text("viewowner", "materialize");
@@ -439,8 +469,9 @@ std::vector<DatumRow> pg_views(const Catalog& catalog) {
                      row.text("definition", entry == nullptr ? "" : entry->query_sql);
                    });
 }
-std::vector<DatumRow> pg_matviews(const Catalog& catalog) {
-  return item_rows(catalog, "pg_catalog", "pg_matviews", {ItemKind::kMaterializedView},
+std::vector<DatumRow> pg_matviews(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
+  return item_rows(scope, "pg_catalog", "pg_matviews", {ItemKind::kMaterializedView},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("schemaname", item.name.schema).text("matviewname", item.name.item);
                      row.text("matviewowner", "materialize").boolean("ispopulated", true);
@@ -448,8 +479,9 @@ std::vector<DatumRow> pg_matviews(const Catalog& catalog) {
                      row.text("definition", catalog.entry(item.id)->query_sql);
                    });
 }
-std::vector<DatumRow> pg_indexes(const Catalog& catalog) {
-  return item_rows(catalog, "pg_catalog", "pg_indexes", {ItemKind::kIndex},
+std::vector<DatumRow> pg_indexes(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
+  return item_rows(scope, "pg_catalog", "pg_indexes", {ItemKind::kIndex},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("schemaname", item.name.schema).text("indexname", item.name.item);
                      row.text("tablename", catalog.item(*item.index_on)->name.item);
@@ -469,8 +501,8 @@ std::string database_of(const CatalogItem& item) {
   return item.name.database.empty() ? "materialize" : item.name.database;
 }
 
-std::vector<DatumRow> information_tables(const Catalog& catalog) {
-  return item_rows(catalog, "information_schema", "tables",
+std::vector<DatumRow> information_tables(const SystemScope& scope) {
+  return item_rows(scope, "information_schema", "tables",
                    {ItemKind::kTable, ItemKind::kSource, ItemKind::kView, ItemKind::kMaterializedView},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("table_catalog", database_of(item)).text("table_schema", item.name.schema);
@@ -478,8 +510,9 @@ std::vector<DatumRow> information_tables(const Catalog& catalog) {
                      row.text("is_insertable_into", item.writable ? "YES" : "NO").text("is_typed", "NO");
                    });
 }
-std::vector<DatumRow> information_views(const Catalog& catalog) {
-  return item_rows(catalog, "information_schema", "views", {ItemKind::kView},
+std::vector<DatumRow> information_views(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
+  return item_rows(scope, "information_schema", "views", {ItemKind::kView},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("table_catalog", database_of(item)).text("table_schema", item.name.schema);
                      row.text("table_name", item.name.item);
@@ -487,10 +520,11 @@ std::vector<DatumRow> information_views(const Catalog& catalog) {
                      if (entry != nullptr) row.text("view_definition", entry->query_sql);
                    });
 }
-std::vector<DatumRow> information_columns(const Catalog& catalog) {
+std::vector<DatumRow> information_columns(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "information_schema", "columns");
   std::vector<DatumRow> rows;
-  for (const CatalogItem* item : all_items(catalog)) {
+  for (const CatalogItem* item : all_items(scope)) {
     const CatalogEntry* entry = catalog.entry(item->id);
     for (std::size_t i = 0; i < item->desc.arity(); ++i) {
       const repr::ColumnType& column = item->desc.type.columns[i];
@@ -515,17 +549,20 @@ std::vector<DatumRow> information_columns(const Catalog& catalog) {
   }
   return rows;
 }
-std::vector<DatumRow> information_schemata(const Catalog& catalog) {
+std::vector<DatumRow> information_schemata(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "information_schema", "schemata");
   std::vector<DatumRow> rows;
-  for (const Namespace& n : namespaces(catalog)) {
+  for (const Namespace& n : namespaces(scope)) {
     row.start().text("catalog_name", n.database.empty() ? "materialize" : n.database).text("schema_name", n.name);
     row.text("schema_owner", "materialize").add(rows);
   }
   return rows;
 }
 
-// ---- mz_catalog
+// ---- mz_catalog: all databases.
+
+const Viewer kAllDatabases{};
 
 std::string_view object_type(ItemKind kind) {
   switch (kind) {
@@ -544,11 +581,13 @@ void fill_object(RowMaker& row, const CatalogItem& item, const std::vector<Names
 }
 
 template <bool kIndexes>
-std::vector<DatumRow> mz_objects(const Catalog& catalog) {
-  const auto schemas = namespaces(catalog);
+std::vector<DatumRow> mz_objects(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
+  const auto schemas = namespaces(scope);
   RowMaker row(catalog, "mz_catalog", kIndexes ? "mz_objects" : "mz_relations");
   std::vector<DatumRow> rows;
-  for (const CatalogItem* item : all_items(catalog)) {
+  for (const CatalogItem* item : all_items(scope)) {
     if (!kIndexes && item->kind == ItemKind::kIndex) continue;
     row.start();
     fill_object(row, *item, schemas);
@@ -558,13 +597,15 @@ std::vector<DatumRow> mz_objects(const Catalog& catalog) {
 }
 
 template <ItemKind kKind>
-std::vector<DatumRow> mz_items(const Catalog& catalog) {
-  const auto schemas = namespaces(catalog);
+std::vector<DatumRow> mz_items(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
+  const auto schemas = namespaces(scope);
   const std::string_view name = kKind == ItemKind::kTable    ? "mz_tables"
                                 : kKind == ItemKind::kSource ? "mz_sources"
                                 : kKind == ItemKind::kView   ? "mz_views"
                                                              : "mz_materialized_views";
-  return item_rows(catalog, "mz_catalog", name, {kKind}, [&](RowMaker& row, const CatalogItem& item) {
+  return item_rows(scope, "mz_catalog", name, {kKind}, [&](RowMaker& row, const CatalogItem& item) {
     fill_object(row, item, schemas);
     row.text("create_sql", item.create_sql);
     const CatalogEntry* entry = catalog.entry(item.id);
@@ -575,8 +616,10 @@ std::vector<DatumRow> mz_items(const Catalog& catalog) {
   });
 }
 
-std::vector<DatumRow> mz_indexes(const Catalog& catalog) {
-  return item_rows(catalog, "mz_catalog", "mz_indexes", {ItemKind::kIndex},
+std::vector<DatumRow> mz_indexes(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
+  return item_rows(scope, "mz_catalog", "mz_indexes", {ItemKind::kIndex},
                    [&](RowMaker& row, const CatalogItem& item) {
                      row.text("id", to_string(item.id)).oid("oid", item.oid).text("name", item.name.item);
                      row.text("on_id", to_string(*item.index_on)).text("cluster_id", "u1");
@@ -584,10 +627,12 @@ std::vector<DatumRow> mz_indexes(const Catalog& catalog) {
                    });
 }
 
-std::vector<DatumRow> mz_columns(const Catalog& catalog) {
+std::vector<DatumRow> mz_columns(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
   RowMaker row(catalog, "mz_catalog", "mz_columns");
   std::vector<DatumRow> rows;
-  for (const CatalogItem* item : all_items(catalog)) {
+  for (const CatalogItem* item : all_items(scope)) {
     for (std::size_t i = 0; i < item->desc.arity(); ++i) {
       const repr::ColumnType& column = item->desc.type.columns[i];
       row.start()
@@ -603,7 +648,8 @@ std::vector<DatumRow> mz_columns(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> mz_databases(const Catalog& catalog) {
+std::vector<DatumRow> mz_databases(const SystemScope& scope) {
+  const Catalog& catalog = scope.catalog;
   RowMaker row(catalog, "mz_catalog", "mz_databases");
   std::vector<DatumRow> rows;
   for (const auto& [name, database] : catalog.all_databases()) {
@@ -613,10 +659,12 @@ std::vector<DatumRow> mz_databases(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> mz_schemas(const Catalog& catalog) {
+std::vector<DatumRow> mz_schemas(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
   RowMaker row(catalog, "mz_catalog", "mz_schemas");
   std::vector<DatumRow> rows;
-  for (const Namespace& n : namespaces(catalog)) {
+  for (const Namespace& n : namespaces(scope)) {
     row.start().text("id", std::to_string(n.oid)).oid("oid", n.oid).text("name", n.name).text("owner_id", "u1");
     if (!n.database.empty()) {
       row.text("database_id", std::to_string(catalog.all_databases().at(n.database).oid));
@@ -626,18 +674,32 @@ std::vector<DatumRow> mz_schemas(const Catalog& catalog) {
   return rows;
 }
 
-std::vector<DatumRow> mz_object_dependencies(const Catalog& catalog) {
+std::vector<DatumRow> mz_object_dependencies(const SystemScope& viewed) {
+  const Catalog& catalog = viewed.catalog;
+  const SystemScope scope{catalog, kAllDatabases};
   RowMaker row(catalog, "mz_internal", "mz_object_dependencies");
   std::vector<DatumRow> rows;
-  for (const auto& [id, entry] : catalog.entries()) {
+  for (const EntryPtr& entry : shown_entries(scope)) {
     for (const GlobalId on : entry->depends_on) {
-      row.start().text("object_id", to_string(id)).text("referenced_object_id", to_string(on)).add(rows);
+      row.start().text("object_id", to_string(entry->id())).text("referenced_object_id", to_string(on)).add(rows);
     }
   }
   return rows;
 }
 
-std::vector<DatumRow> nothing(const Catalog&) { return {}; }
+std::vector<DatumRow> pg_settings(const SystemScope& scope) {
+  RowMaker row(scope.catalog, "pg_catalog", "pg_settings");
+  std::vector<DatumRow> rows;
+  if (!scope.viewer.settings) return rows;
+  for (const Viewer::Setting& setting : scope.viewer.settings()) {
+    row.start().text("name", setting.name).text("setting", setting.value).text("short_desc", setting.description);
+    row.text("category", "Freshet").text("context", "user").text("vartype", "string").text("source", "default");
+    row.boolean("pending_restart", false).add(rows);
+  }
+  return rows;
+}
+
+std::vector<DatumRow> nothing(const SystemScope&) { return {}; }
 
 struct Filled {
   std::string_view schema;
@@ -660,6 +722,7 @@ constexpr Filled kFilled[] = {
     {"pg_catalog", "pg_tablespace", pg_tablespace},
     {"pg_catalog", "pg_language", pg_language},
     {"pg_catalog", "pg_proc", pg_proc},
+    {"pg_catalog", "pg_settings", pg_settings},
     {"pg_catalog", "pg_tables", pg_tables},
     {"pg_catalog", "pg_views", pg_views},
     {"pg_catalog", "pg_matviews", pg_matviews},

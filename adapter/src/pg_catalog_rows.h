@@ -6,7 +6,7 @@
 
 namespace freshet::adapter {
 
-using SystemRows = std::vector<repr::DatumRow> (*)(const Catalog& catalog);
+using SystemRows = std::vector<repr::DatumRow> (*)(const SystemScope& scope);
 
 /// The function that fills a relation; one that gives nothing for relations without content.
 SystemRows system_rows(std::string_view schema, std::string_view name);

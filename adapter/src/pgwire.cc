@@ -22,6 +22,7 @@ constexpr std::size_t kStartupLimit = 10'000;
 constexpr std::size_t kInboxLimit = 1 << 20;
 constexpr std::size_t kFlushBytes = 64 << 10;
 constexpr std::size_t kRowsAtOnce = 2048;
+constexpr int kMessagesAtOnce = 64;
 
 template <typename T = Unit>
 Future<T> done(T value = {}) {
@@ -49,19 +50,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_more() {
     if (reading_ || closed_ || inbox_.size() - inbox_start_ > kInboxLimit + wanted_) return;
     reading_ = true;
-    transport_->read().on_ready(*queue_, [self = shared_from_this()](Result<std::string> bytes) {
-      self->reading_ = false;
-      if (self->closed_) return;
-      if (!bytes || bytes->empty()) return self->client_left();
-      if (self->inbox_start_ > 0) {
-        self->inbox_.erase(0, std::exchange(self->inbox_start_, 0));
-      }
-      self->inbox_.append(*bytes);
-      // Once there is a session, its queue alone goes on.
-      const base::TaskQueue* before = self->queue_;
-      self->copying_ ? self->pump_copy() : self->pump();
-      if (self->queue_ == before) self->read_more();
+    transport_->read([self = shared_from_this()](std::string bytes) {
+      SessionQueue& queue = *self->queue_;
+      queue.run_or_post([self, bytes = std::move(bytes)] { self->take(bytes); });
     });
+  }
+
+  void take(const std::string& bytes) {
+    reading_ = false;
+    if (closed_) return;
+    if (bytes.empty()) return client_left();
+    if (inbox_start_ > 0) inbox_.erase(0, std::exchange(inbox_start_, 0));
+    inbox_.append(bytes);
+    // Once there is a session, its queue alone goes on.
+    const SessionQueue* before = queue_;
+    copying_ ? pump_copy() : pump();
+    if (queue_ == before) read_more();
   }
 
   void client_left() {
@@ -81,32 +85,55 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   [[nodiscard]] std::string_view pending() const { return std::string_view(inbox_).substr(inbox_start_); }
 
-  // Starts on the next message if none is under way.
+  // Goes through the messages that are here, until one has to be waited for.
   void pump() {
-    if (busy_ || closed_) return;
-    if (session_ == nullptr) return pump_startup();
+    for (int handled = 0; handled < kMessagesAtOnce; ++handled) {
+      if (busy_ || closed_) return;
+      if (session_ == nullptr) return pump_startup();
+      if (!handle_next()) return;
+    }
+    // Other sessions want the thread, too.
+    busy_ = true;
+    queue_->post([self = shared_from_this()] {
+      self->busy_ = false;
+      self->pump();
+      self->read_more();
+    });
+  }
+
+  // True if a message was handled and the next may be.
+  bool handle_next() {
     MessageReader header(pending());
     const char type = static_cast<char>(header.int8());
     const std::int32_t length = header.int32();
-    if (!header.ok()) return idle();
+    if (!header.ok()) return idle(), false;
     if (length < 4 || static_cast<std::size_t>(length) > options_.max_message_bytes) {
-      return fatal(sql_error(sqlstate::kProtocolViolation, "invalid message length"));
+      return fatal(sql_error(sqlstate::kProtocolViolation, "invalid message length")), false;
     }
     const std::size_t whole = static_cast<std::size_t>(length) + 1;
     if (pending().size() < whole) {
       wanted_ = whole;
-      return idle();
+      return idle(), false;
     }
     wanted_ = 0;
-    const std::string body(pending().substr(5, whole - 5));
+    // The handlers are done with the text of a message when they return.
+    const std::string_view body = pending().substr(5, whole - 5);
     inbox_start_ += whole;
     busy_ = true;
-    handle(type, body).on_ready(*queue_, [self = shared_from_this()](Result<Unit> handled) {
+    auto handled = handle(type, body);
+    if (const auto now = handled.poll()) {
+      busy_ = false;
+      if (*now && !left_) return true;
+      close();
+      return false;
+    }
+    std::move(handled).on_ready(*queue_, [self = shared_from_this()](Result<Unit> done) {
       self->busy_ = false;
-      if (!handled || self->left_) return self->close();
+      if (!done || self->left_) return self->close();
       self->pump();
       self->read_more();
     });
+    return false;
   }
 
   // Nothing to do until more comes: what was written goes out.
@@ -115,8 +142,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
       if (left_) close();
       return;
     }
+    auto flushed = flush();
+    if (const auto sent = flushed.poll()) {
+      if (!*sent || left_) close();
+      return;
+    }
     busy_ = true;
-    flush().on_ready(*queue_, [self = shared_from_this()](Result<Unit> sent) {
+    std::move(flushed).on_ready(*queue_, [self = shared_from_this()](Result<Unit> sent) {
       self->busy_ = false;
       if (!sent || self->left_) return self->close();
       self->pump();
@@ -130,6 +162,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Future<Unit> flush_if_large() { return out_.size() < kFlushBytes ? done() : flush(); }
 
   void fatal(const Error& error) {
+    log_.info("connection ended", {{"error", error.message}});
     out_.error(error, "FATAL");
     busy_ = true;
     flush().on_ready(*queue_, [self = shared_from_this()](Result<Unit>) { self->close(); });
@@ -253,7 +286,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- Messages.
 
-  Future<Unit> handle(char type, const std::string& body) {
+  Future<Unit> handle(char type, std::string_view body) {
     if (type == 'X') {
       left_ = true;
       return flush();
@@ -290,11 +323,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Future<Unit> sync() {
     skip_until_sync_ = false;
-    return session_->sync().then(*queue_, [self = shared_from_this()](Result<Unit> committed) {
-      if (!committed) self->out_.error(committed.error(), "ERROR");
-      self->out_.ready(self->session_->transaction_status());
-      return self->flush();
-    });
+    auto committed = session_->sync();
+    if (const auto now = committed.poll()) return synced(*now);
+    return std::move(committed).then(
+        *queue_, [self = shared_from_this()](const Result<Unit>& done) { return self->synced(done); });
+  }
+
+  Future<Unit> synced(const Result<Unit>& committed) {
+    if (!committed) out_.error(committed.error(), "ERROR");
+    out_.ready(session_->transaction_status());
+    return flush();
   }
 
   // ---- Simple query.
@@ -540,11 +578,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
         });
   }
 
-  Future<Unit> bind(const std::string& body) {
+  Future<Unit> bind(std::string_view body) {
     auto message = read_bind(body);
     if (!message) return extended_error(message.error());
-    auto description = session_->describe_statement(message->statement);
-    if (!description) return extended_error(description.error());
+    const auto described = session_->describe_statement(message->statement);
+    if (!described) return extended_error(described.error());
+    const StatementDescription* description = *described;
     auto parameters = decode_parameters(*message, description->parameter_types, text_.time_zone);
     if (!parameters) {
       session_->fail_transaction();
@@ -569,8 +608,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const char kind = static_cast<char>(in.int8());
     const std::string name(in.text());
     if (!in.at_end() || (kind != 'S' && kind != 'P')) return extended_error(MessageReader::malformed());
-    auto description = kind == 'S' ? session_->describe_statement(name) : session_->describe_portal(name);
-    if (!description) return extended_error(description.error());
+    const auto described = kind == 'S' ? session_->describe_statement(name) : session_->describe_portal(name);
+    if (!described) return extended_error(described.error());
+    const StatementDescription* description = *described;
     if (kind == 'S') {
       out_.begin('t');
       out_.int16(static_cast<std::int16_t>(description->parameter_types.size()));
@@ -597,6 +637,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::string name(in.text());
     const std::int32_t most = in.int32();
     if (!in.at_end()) return extended_error(MessageReader::malformed());
+    if (most <= 0) {
+      if (const auto rows = session_->lookup(name, sync_follows())) return send_lookup(name, *rows);
+    }
     return session_->execute(name, sync_follows())
         .then(*queue_,
               [self = shared_from_this(), name, most](Result<Outcome> outcome) -> Future<Unit> {
@@ -614,6 +657,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
           self->session_->fail_transaction();
           return self->extended_error(sent.error());
         });
+  }
+
+  Future<Unit> send_lookup(const std::string& name, const RowBatch& rows) {
+    const auto described = session_->describe_portal(name);
+    FRESHET_ASSERT(described.has_value());
+    write_data_rows(out_, rows, *(*described)->columns, formats_[name], format_);
+    out_.command_complete("SELECT " + std::to_string(rows.rows));
+    return flush_if_large();
   }
 
   // At most `most` rows, then the portal is suspended.
@@ -647,8 +698,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Logger& log_;
   std::unique_ptr<Transport> transport_;
   PgwireOptions options_;
-  base::Strand own_queue_;   ///< Until there is a session.
-  base::TaskQueue* queue_;
+  SessionQueue own_queue_;   ///< Until there is a session.
+  SessionQueue* queue_;
   std::unique_ptr<Session> session_;
   repr::TextOptions text_;
   repr::TextFormat format_{};  ///< of `text_`

@@ -166,7 +166,7 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation,
         const Relation bound = sql::bind_relation(relation, bindings);
         const auto* overlay =
             self->transaction.writes.empty() ? nullptr : &self->transaction.writes;
-        auto planned = self->services.dataflows->plan_read(bound, *catalog, overlay, time);
+        auto planned = self->services.dataflows->plan_read(bound, *catalog, overlay, time, self->viewer());
         if (!planned) return failed<ReadResult>(planned.error());
         ReadResult result{.rows = {}, .types = planned->types, .time = time};
         if (const auto* constant = std::get_if<ConstantRead>(&planned->how)) {
@@ -204,7 +204,9 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult
   }
   const PeekId id = request.id;
   cancel_step = [&compute = *services.compute, id] { compute.cancel_peek(id); };
-  return services.compute->peek(std::move(request), services.config.max_result_bytes)
+  return services.compute
+      ->peek(std::move(request), services.config.max_result_bytes,
+             all_behind(*services.catalog.get(), {planned.imports.begin(), planned.imports.end()}))
       .then(strand, [self = shared_from_this(), active,
                      result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
         self->cancel_step = nullptr;

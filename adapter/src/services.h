@@ -26,10 +26,15 @@ class CatalogHolder {
     return current_.with([](const CatalogPtr& p) { return p; });
   }
   void set(CatalogPtr next) {
-    current_.with([&](CatalogPtr& p) { p = std::move(next); });
+    current_.with([&](CatalogPtr& p) {
+      p = std::move(next);
+      version_.store(p->version(), std::memory_order_release);
+    });
   }
+  [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
+  std::atomic<std::uint64_t> version_{0};
   base::Guarded<CatalogPtr> current_;
 };
 

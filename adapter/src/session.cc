@@ -150,43 +150,53 @@ Future<StatementDescription> SessionState::prepare(std::string name, std::string
     if (transaction.failed && !ends_transaction(prepared.statement->kind())) return fail_with(aborted());
     if (auto planned = replan(prepared); !planned) return fail_with(planned.error());
   }
-  StatementDescription description = prepared.description;
+  StatementDescription description = *prepared.description;
   statements[std::move(name)] = std::move(prepared);
   return Future<StatementDescription>::ready(std::move(description));
 }
 
+PlannedAgainst SessionState::planning_state() const {
+  return {.catalog = services.catalog.version(),
+          .indexes = services.dataflows->version(),
+          .variables = variables.version()};
+}
+
 Result<Unit> SessionState::replan(PreparedStatement& prepared) {
-  const CatalogPtr catalog = services.catalog.get();
-  if (prepared.plan && prepared.planned_against == catalog->version()) return Unit{};
+  const PlannedAgainst against = planning_state();
+  if (prepared.planned && prepared.planned->against == against) return Unit{};
   sql::Plan plan = FRESHET_TRY(plan_statement(*prepared.statement, prepared.declared));
   StatementDescription description{.parameter_types = plan.parameter_types};
   if (const repr::RelationDesc* desc = plan.result_desc()) description.columns = *desc;
   if (const auto* fetch = plan.as<sql::FetchPlan>()) {
     if (auto portal = portals.find(fetch->name); portal != portals.end()) {
-      description.columns = portal->second.description.columns;
+      description.columns = portal->second.description->columns;
     }
   }
   if (const auto* execute = plan.as<sql::ExecutePlan>()) {
     if (auto named = statements.find(execute->name); named != statements.end()) {
-      description.columns = named->second.description.columns;
+      description.columns = named->second.description->columns;
     }
   }
-  if (prepared.plan && description.columns != prepared.description.columns) {
+  if (prepared.planned && description.columns != prepared.description->columns) {
     return fail(sqlstate::kFeatureNotSupported, "cached plan must not change result type");
   }
-  prepared.description = std::move(description);
-  prepared.plan = std::move(plan);
-  prepared.planned_against = catalog->version();
+  auto planned = std::make_shared<PlannedStatement>(
+      PlannedStatement{.statement = *prepared.statement, .plan = std::move(plan), .against = against});
+  if (const auto* select = planned->plan.as<sql::SelectPlan>()) {
+    planned->lookup = services.dataflows->plan_lookup(*select, *services.catalog.get());
+  }
+  prepared.description = std::make_shared<const StatementDescription>(std::move(description));
+  prepared.planned = std::move(planned);
   return Unit{};
 }
 
-Result<StatementDescription> SessionState::describe_statement(const std::string& name) {
+Result<const StatementDescription*> SessionState::describe_statement(const std::string& name) {
   auto it = statements.find(name);
   if (it == statements.end()) {
     fail_transaction();
     return fail(sqlstate::kInvalidSqlStatementName, "prepared statement \"" + name + "\" does not exist");
   }
-  return it->second.description;
+  return it->second.description.get();
 }
 
 Result<Unit> SessionState::bind(std::string portal, const std::string& statement,
@@ -209,15 +219,15 @@ Result<Unit> SessionState::bind_portal(std::string name, PreparedStatement& prep
   if (prepared.statement) {
     if (transaction.failed && !ends_transaction(prepared.statement->kind())) return fail(aborted());
     FRESHET_TRY(replan(prepared));
-    const std::size_t wanted = prepared.plan->parameter_types.size();
+    const std::size_t wanted = prepared.planned->plan.parameter_types.size();
     if (parameters.size() != wanted) {
       return fail(sqlstate::kProtocolViolation,
                   "bind message supplies " + std::to_string(parameters.size()) +
                       " parameters, but prepared statement requires " + std::to_string(wanted));
     }
     if (transaction.kind == Transaction::Kind::kNone) begin(Transaction::Kind::kImplicit);
-    portal.statement = prepared.statement;
-    portal.plan = bind_constants(*prepared.plan, parameters);
+    portal.planned = prepared.planned;
+    portal.parameters = std::move(parameters);
     portal.description = prepared.description;
   }
   portals[std::move(name)] = std::move(portal);
@@ -238,8 +248,9 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
     return Future<Outcome>::ready(Outcome(std::move(rest)));
   }
   if (portal.cursor) return Future<Outcome>::ready(Outcome(fetch(portal, UINT64_MAX, std::nullopt, "SELECT ")));
-  if (!portal.statement) return Future<Outcome>::ready(Outcome(Nothing{}));
-  if (transaction.failed && !ends_transaction(portal.statement->kind())) {
+  if (portal.planned == nullptr) return Future<Outcome>::ready(Outcome(Nothing{}));
+  const PlannedStatement& planned = *portal.planned;
+  if (transaction.failed && !ends_transaction(planned.statement.kind())) {
     return failed<Outcome>(aborted());
   }
   if (std::exchange(portal.executed, true)) {
@@ -249,14 +260,39 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
         sql_error(sqlstate::kObjectNotInPrerequisiteState, "portal \"" + name + "\" cannot be run"));
   }
   start_statement(last);
-  auto plan = std::make_shared<const sql::Plan>(*portal.plan);
-  return execute_plan(std::move(plan), portal.statement)
+  auto plan = std::make_shared<const sql::Plan>(bind_constants(planned.plan, portal.parameters));
+  return execute_plan(std::move(plan), planned.statement)
       .then(strand, [self = shared_from_this(), name](Result<Outcome> result) {
         if (const Rows* rows = result ? std::get_if<Rows>(&*result) : nullptr) {
           if (auto run = self->portals.find(name); run != self->portals.end()) run->second.tag = rows->tag;
         }
         return self->finish_statement(std::move(result));
       });
+}
+
+// Only where it is a transaction by itself, or its block has its time already: then no other step of a statement
+// is left out.
+std::optional<RowBatch> SessionState::lookup(const std::string& name, bool last) {
+  auto it = portals.find(name);
+  if (it == portals.end() || it->second.planned == nullptr || it->second.executed) return std::nullopt;
+  Portal& portal = it->second;
+  LookupPlan* plan = portal.planned->lookup.get();
+  if (plan == nullptr || transaction.failed || !transaction.writes.empty()) return std::nullopt;
+  const bool alone = transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 0 && last;
+  const bool in_block = transaction.kind == Transaction::Kind::kExplicit && transaction.read_at;
+  if (!alone && !in_block) return std::nullopt;
+  std::optional<RowBatch> rows;
+  if (in_block) {
+    rows = plan->find(portal.parameters, *transaction.read_at, *transaction.read_at);
+    if (rows) transaction.read_tables.insert(plan->tables().begin(), plan->tables().end());
+  } else if (const auto time = services.oracle->read_now()) {
+    rows = plan->find(portal.parameters, services.committer->quiet_since(plan->tables()), *time);
+  }
+  if (!rows) return std::nullopt;
+  ++transaction.statements;
+  portal.executed = true;
+  portal.tag = [](std::uint64_t count) { return "SELECT " + std::to_string(count); };
+  return rows;
 }
 
 Future<Outcome> SessionState::prepared_statement(const sql::Plan& plan) {
@@ -315,7 +351,7 @@ Future<Outcome> SessionState::execute_prepared(const sql::ExecutePlan& plan) {
   }
   PreparedStatement& prepared = it->second;
   if (auto planned = replan(prepared); !planned) return failed<Outcome>(planned.error());
-  const auto& types = prepared.plan->parameter_types;
+  const auto& types = prepared.planned->plan.parameter_types;
   if (plan.arguments.size() != types.size()) {
     Error error = sql_error(sqlstate::kSyntaxError,
                             "wrong number of parameters for prepared statement \"" + plan.name + "\"");
@@ -331,7 +367,7 @@ Future<Outcome> SessionState::execute_prepared(const sql::ExecutePlan& plan) {
     if (!value) return failed<Outcome>(value.error());
     values.push_back(std::move(*value));
   }
-  return execute_plan(std::make_shared<const sql::Plan>(bind_constants(*prepared.plan, values)),
+  return execute_plan(std::make_shared<const sql::Plan>(bind_constants(prepared.planned->plan, values)),
                       prepared.statement);
 }
 

@@ -43,18 +43,35 @@ struct Transaction {
   std::set<GlobalId> read_tables{};
 };
 
+using DescriptionPtr = std::shared_ptr<const StatementDescription>;
+
+/// What planning depends on.
+struct PlannedAgainst {
+  std::uint64_t catalog = 0;
+  std::uint64_t indexes = 0;
+  std::uint64_t variables = 0;
+  friend bool operator==(const PlannedAgainst&, const PlannedAgainst&) = default;
+};
+
+/// A statement and its plan, parameters open. Shared by the portals that run it.
+struct PlannedStatement {
+  sql::Statement statement;
+  sql::Plan plan;
+  PlannedAgainst against;
+  std::unique_ptr<LookupPlan> lookup{};  ///< If it is one.
+};
+
 struct PreparedStatement {
   std::optional<sql::Statement> statement{};  ///< Absent: the empty statement.
-  std::optional<sql::Plan> plan{};
-  std::uint64_t planned_against = 0;  ///< Version of the catalog.
+  std::shared_ptr<const PlannedStatement> planned{};
   std::vector<repr::SqlType> declared{};
-  StatementDescription description{};
+  DescriptionPtr description = std::make_shared<StatementDescription>();
 };
 
 struct Portal {
-  std::optional<sql::Statement> statement{};
-  std::optional<sql::Plan> plan{};  ///< With parameters bound.
-  StatementDescription description{};
+  std::shared_ptr<const PlannedStatement> planned{};  ///< Absent: the empty statement, or a cursor.
+  repr::DatumRow parameters{};
+  DescriptionPtr description = std::make_shared<StatementDescription>();
   std::optional<Rows> rest{};  ///< Suspended: what was not sent yet.
   /// It was executed: a second Execute finds no more rows. Of a statement with rows, its command tag.
   bool executed = false;
@@ -73,9 +90,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<Outcome> run(const sql::Statement& statement, bool last);
   Future<StatementDescription> prepare(std::string name, std::string_view sql,
                                        std::vector<repr::SqlType> types);
-  Result<StatementDescription> describe_statement(const std::string& name);
+  Result<const StatementDescription*> describe_statement(const std::string& name);
   Result<Unit> bind(std::string portal, const std::string& statement, repr::DatumRow parameters);
   Future<Outcome> execute(const std::string& portal, bool last);
+  std::optional<RowBatch> lookup(const std::string& portal, bool last);
   Future<Unit> sync();
   void fail_transaction();
   void cancel_current();
@@ -84,6 +102,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void start_statement(bool last);
   Result<Outcome> finish_statement(Result<Outcome> outcome);
   Future<Outcome> end_implicit(Outcome outcome);
+  [[nodiscard]] PlannedAgainst planning_state() const;
   Result<Unit> replan(PreparedStatement& prepared);
   Result<Unit> bind_portal(std::string name, PreparedStatement& prepared, repr::DatumRow parameters);
   Future<Outcome> execute_prepared(const sql::ExecutePlan& plan);
@@ -146,6 +165,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void begin(Transaction::Kind kind);
   Future<Unit> commit();
   void rollback();
+  void end_transaction(bool committed);
   Future<Outcome> control(const sql::Plan& plan, std::string_view begin_tag);
   [[nodiscard]] TransactionStatus status() const;
   void drop_portals(bool committed);
@@ -153,12 +173,13 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   /// The error of this session's statement that was cancelled, by request or by statement_timeout.
   [[nodiscard]] Error stopped_error() const;
 
+  [[nodiscard]] Viewer viewer() const;
   void notice(std::string_view severity, SqlState state, std::string message);
   void report_variables();
   [[nodiscard]] Result<repr::SqlTime> resolve_time(const expr::Scalar& scalar) const;
 
   Services& services;
-  base::Strand strand;
+  SessionQueue strand;
   std::string user;
   std::uint32_t process_id;
   std::uint32_t secret_key;

@@ -4,6 +4,7 @@
 #include <freshet/base/sqlstate.h>
 
 #include "cursor.h"
+#include "session_catalog.h"
 #include "session_state.h"
 
 namespace freshet::adapter {
@@ -45,10 +46,22 @@ bool is_ddl(const sql::Plan& plan) {
 Result<sql::Plan> SessionState::plan_statement(const sql::Statement& statement,
                                                std::vector<repr::SqlType> parameter_types) {
   const CatalogPtr catalog = services.catalog.get();
-  sql::Plan plan = FRESHET_TRY(sql::plan(statement, *catalog, variables.settings(user), std::move(parameter_types)));
+  sql::Plan plan = FRESHET_TRY(
+      sql::plan(statement, SessionCatalog(*catalog, variables), variables.settings(user),
+                                        std::move(parameter_types)));
   for (const std::string& text : plan.notices) notice("NOTICE", sqlstate::kSuccessfulCompletion, text);
   plan.notices.clear();
   return plan;
+}
+
+Viewer SessionState::viewer() const {
+  return {.database = *variables.get("database"), .settings = [this] {
+            std::vector<Viewer::Setting> settings;
+            for (Variables::Shown& shown : variables.all()) {
+              settings.push_back({shown.name, std::move(shown.value), shown.description});
+            }
+            return settings;
+          }};
 }
 
 sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters) {

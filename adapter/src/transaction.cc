@@ -15,7 +15,7 @@ void SessionState::begin(Transaction::Kind kind) {
   if (transaction.kind == Transaction::Kind::kNone) {
     transaction = Transaction{};
     transaction.started = services.scheduler.clock().wall_micros();
-    transaction.read_only = *variables.get("default_transaction_read_only") == "on";
+    transaction.read_only = variables.default_read_only();
     variables.begin_transaction();
   }
   transaction.kind = kind;
@@ -27,21 +27,26 @@ Future<Unit> SessionState::commit() {
     rollback();
     return Future<Unit>::ready(Unit{});
   }
+  if (transaction.writes.empty()) {
+    end_transaction(true);
+    return Future<Unit>::ready(Unit{});
+  }
   return commit_writes().then(strand, [self = shared_from_this()](Result<Unit> done) -> Result<Unit> {
-    self->variables.end_transaction(done.has_value());
-    self->drop_portals(done.has_value());
-    self->transaction = Transaction{};
-    self->report_variables();
+    self->end_transaction(done.has_value());
     return done;
   });
 }
 
-void SessionState::rollback() {
-  if (transaction.kind == Transaction::Kind::kNone) return;
-  variables.end_transaction(false);
-  drop_portals(false);
+void SessionState::end_transaction(bool committed) {
+  variables.end_transaction(committed);
+  drop_portals(committed);
   transaction = Transaction{};
   report_variables();
+}
+
+void SessionState::rollback() {
+  if (transaction.kind == Transaction::Kind::kNone) return;
+  end_transaction(false);
 }
 
 void SessionState::drop_portals(bool committed) {

@@ -221,8 +221,9 @@ Result<void> Variables::set(std::string_view name,
 Result<void> Variables::assign(const Definition& definition, std::optional<std::string> to,
                                bool local) {
   const std::string name(definition.name);
+  if (in_transaction_ && !at_begin_) at_begin_ = values_;
   auto old = values_.find(name);
-  if (local && at_begin_ && !undo_local_.contains(name)) {
+  if (local && in_transaction_ && !undo_local_.contains(name)) {
     undo_local_[name] = old == values_.end() ? std::nullopt : std::optional(old->second);
   }
   if (to) {
@@ -231,7 +232,16 @@ Result<void> Variables::assign(const Definition& definition, std::optional<std::
     values_.erase(name);
   }
   if (definition.reported) changed_.push_back(name);
+  changed();
   return {};
+}
+
+// Also what every statement asks for is kept ready.
+void Variables::changed() {
+  ++version_;
+  const std::uint64_t ms = std::stoull(*get("statement_timeout"));
+  statement_timeout_ms_ = ms == 0 ? std::nullopt : std::optional(ms);
+  default_read_only_ = *get("default_transaction_read_only") == "on";
 }
 
 Result<void> Variables::set_default(std::string_view name, std::string to) {
@@ -240,20 +250,21 @@ Result<void> Variables::set_default(std::string_view name, std::string to) {
   auto checked = definition->check(std::move(to));
   if (!checked) return base::Unexpected(checked.error());
   if (!definition->fixed) defaults_[std::string(definition->name)] = std::move(*checked);
+  changed();
   return {};
 }
 
 void Variables::reset_all() {
+  if (in_transaction_ && !at_begin_) at_begin_ = values_;
   for (const auto& [name, v] : values_) changed_.push_back(name);
   values_.clear();
+  changed();
 }
 
-void Variables::begin_transaction() {
-  at_begin_ = values_;
-  undo_local_.clear();
-}
+void Variables::begin_transaction() { in_transaction_ = true; }
 
 void Variables::end_transaction(bool committed) {
+  in_transaction_ = false;
   if (!at_begin_) return;
   if (!committed) {
     for (const auto& [name, v] : values_) changed_.push_back(name);
@@ -272,6 +283,7 @@ void Variables::end_transaction(bool committed) {
   values_.erase("transaction_read_only");
   undo_local_.clear();
   at_begin_.reset();
+  changed();
 }
 
 std::vector<std::pair<std::string, std::string>> Variables::take_reports() {
@@ -328,11 +340,6 @@ sql::SessionSettings Variables::settings(const std::string& user) const {
   }
   flush();
   return settings;
-}
-
-std::optional<std::uint64_t> Variables::statement_timeout_ms() const {
-  const std::uint64_t ms = std::stoull(*get("statement_timeout"));
-  return ms == 0 ? std::nullopt : std::optional(ms);
 }
 
 }  // namespace freshet::adapter

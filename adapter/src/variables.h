@@ -41,21 +41,30 @@ class Variables {
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> reported() const;
 
   [[nodiscard]] sql::SessionSettings settings(const std::string& user) const;
-  [[nodiscard]] std::optional<std::uint64_t> statement_timeout_ms() const;
+  [[nodiscard]] std::optional<std::uint64_t> statement_timeout_ms() const { return statement_timeout_ms_; }
+  [[nodiscard]] bool default_read_only() const { return default_read_only_; }
+  /// Grows with every change of a value.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:
   struct Definition;
   static const std::vector<Definition>& definitions();
   [[nodiscard]] static const Definition* find(std::string_view name);
   [[nodiscard]] const std::string& value(const Definition& definition) const;
+  void changed();
   Result<void> assign(const Definition& definition, std::optional<std::string> value, bool local);
 
   std::map<std::string, std::string, std::less<>> defaults_;
   std::map<std::string, std::string, std::less<>> values_;
   /// Values to go back to: at the end of the transaction (local), or if it fails.
   std::map<std::string, std::optional<std::string>, std::less<>> undo_local_;
+  /// As the transaction found them; absent while it has changed nothing.
   std::optional<std::map<std::string, std::string, std::less<>>> at_begin_;
+  bool in_transaction_ = false;
   std::vector<std::string> changed_;
+  std::uint64_t version_ = 0;
+  std::optional<std::uint64_t> statement_timeout_ms_;
+  bool default_read_only_ = false;
 };
 
 }  // namespace freshet::adapter

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "listener.h"
 
+#include <sys/socket.h>
+
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace freshet::server {
 namespace {
@@ -19,99 +22,115 @@ using base::Future;
 using base::Promise;
 using base::Unit;
 
-/// A socket, used on the I/O thread only; shared with the operations that are pending on it.
-struct Connection : std::enable_shared_from_this<Connection> {
-  explicit Connection(tcp::socket s) : socket(std::move(s)) {}
+/// A socket, shared with the operations that are pending on it. A message goes out on the thread that writes it
+/// as far as the system takes it, and what comes in is handled by the thread that waited for it.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  explicit Connection(tcp::socket socket) : socket_(std::move(socket)) {}
 
-  void read(Promise<std::string> promise) {
-    auto self = shared_from_this();
-    socket.async_read_some(
-        asio::buffer(buffer),
-        [self, promise = std::make_shared<Promise<std::string>>(std::move(promise))](
-            const boost::system::error_code& error, std::size_t size) {
-          promise->resolve(error ? std::string() : std::string(self->buffer.data(), size));
-        });
+  // After `close` the operation fails, which ends the reader.
+  void read(std::function<void(std::string)> done) {
+    const std::lock_guard lock(mutex_);
+    socket_.async_read_some(asio::buffer(buffer_),
+                            [self = shared_from_this(), done = std::move(done)](
+                                const boost::system::error_code& error, std::size_t size) {
+                              done(error ? std::string() : std::string(self->buffer_.data(), size));
+                            });
   }
 
-  void write(std::string bytes, Promise<Unit> promise) {
-    auto self = shared_from_this();
-    outgoing = std::move(bytes);
-    asio::async_write(socket, asio::buffer(outgoing),
-                      [self, promise = std::make_shared<Promise<Unit>>(std::move(promise))](
-                          const boost::system::error_code& error, std::size_t) {
-                        if (error) {
-                          promise->resolve(fail(ErrorCode::kUnavailable, "the client is gone"));
-                        } else {
-                          promise->resolve(Unit{});
-                        }
-                      });
+  Future<Unit> write(std::string bytes) {
+    const std::lock_guard lock(mutex_);
+    outgoing_ = std::move(bytes);
+    sent_ = 0;
+    if (auto done = send()) return Future<Unit>::ready(std::move(*done));
+    rest_written_.emplace();
+    auto answer = rest_written_->future();
+    wait_for_room();
+    return answer;
   }
 
   void close() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
     boost::system::error_code ignored;
-    socket.shutdown(tcp::socket::shutdown_both, ignored);
-    socket.close(ignored);
+    socket_.shutdown(tcp::socket::shutdown_both, ignored);
+    socket_.close(ignored);
   }
 
-  tcp::socket socket;
-  std::array<char, 64 << 10> buffer;
-  std::string outgoing;
+ private:
+  // Under the lock. Nothing while the system has no room for the rest.
+  std::optional<Result<Unit>> send() {
+    while (sent_ < outgoing_.size()) {
+      if (closed_) return gone();
+      const ssize_t size = ::send(socket_.native_handle(), outgoing_.data() + sent_, outgoing_.size() - sent_,
+                                  MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+      if (size < 0) return gone();
+      sent_ += static_cast<std::size_t>(size);
+    }
+    return Result<Unit>(Unit{});
+  }
+
+  void wait_for_room() {
+    socket_.async_wait(tcp::socket::wait_write,
+                       [self = shared_from_this()](const boost::system::error_code& error) { self->go_on(error); });
+  }
+
+  void go_on(const boost::system::error_code& error) {
+    std::unique_lock lock(mutex_);
+    std::optional<Result<Unit>> done = error ? gone() : send();
+    if (!done) return wait_for_room();
+    Promise<Unit> promise = std::move(*rest_written_);
+    rest_written_.reset();
+    lock.unlock();
+    promise.resolve(std::move(*done));
+  }
+
+  static Result<Unit> gone() { return fail(ErrorCode::kUnavailable, "the client is gone"); }
+
+  std::mutex mutex_;
+  tcp::socket socket_;
+  std::array<char, 64 << 10> buffer_;
+  std::string outgoing_;
+  std::size_t sent_ = 0;
+  std::optional<Promise<Unit>> rest_written_;
+  bool closed_ = false;
 };
 
 class SocketTransport final : public adapter::Transport {
  public:
   SocketTransport(std::shared_ptr<asio::io_context> io, std::shared_ptr<Connection> connection)
       : io_(std::move(io)), connection_(std::move(connection)) {}
-  ~SocketTransport() override { close(); }
+  ~SocketTransport() override { connection_->close(); }
 
-  Future<std::string> read() override {
-    Promise<std::string> promise;
-    auto answer = promise.future();
-    post([c = connection_, p = std::make_shared<Promise<std::string>>(std::move(promise))] {
-      c->read(std::move(*p));
-    });
-    return answer;
-  }
-
-  Future<Unit> write(std::string bytes) override {
-    Promise<Unit> promise;
-    auto answer = promise.future();
-    post([c = connection_, bytes = std::make_shared<std::string>(std::move(bytes)),
-          p = std::make_shared<Promise<Unit>>(std::move(promise))] {
-      c->write(std::move(*bytes), std::move(*p));
-    });
-    return answer;
-  }
-
-  void close() override {
-    post([c = connection_] { c->close(); });
-  }
+  void read(std::function<void(std::string)> done) override { connection_->read(std::move(done)); }
+  Future<Unit> write(std::string bytes) override { return connection_->write(std::move(bytes)); }
+  void close() override { connection_->close(); }
 
  private:
-  template <typename F>
-  void post(F f) {
-    asio::post(*io_, std::move(f));
-  }
-  std::shared_ptr<asio::io_context> io_;
+  std::shared_ptr<asio::io_context> io_;  // outlives the socket
   std::shared_ptr<Connection> connection_;
 };
 
 class TcpListener final : public Listener {
  public:
-  TcpListener(std::shared_ptr<asio::io_context> io, tcp::acceptor acceptor)
-      : io_(std::move(io)), acceptor_(std::move(acceptor)), pause_(*io_) {
+  TcpListener(std::shared_ptr<asio::io_context> io, tcp::acceptor acceptor, unsigned threads)
+      : io_(std::move(io)), acceptor_(std::move(acceptor)), pause_(*io_), thread_count_(threads) {
     const tcp::endpoint endpoint = acceptor_.local_endpoint();
     port_ = endpoint.port();
     address_ = endpoint.address().to_string() + ":" + std::to_string(port_);
   }
   ~TcpListener() override {
     io_->stop();
-    if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : threads_) thread.join();
   }
   void accept(OnConnection on_connection) override {
     on_connection_ = std::move(on_connection);
     accept_next();
-    thread_ = std::thread([io = io_] { io->run(); });
+    for (unsigned i = 0; i < thread_count_; ++i) {
+      threads_.emplace_back([io = io_] { io->run(); });
+    }
   }
   [[nodiscard]] std::string address() const override { return address_; }
   [[nodiscard]] std::uint16_t port() const override { return port_; }
@@ -141,12 +160,13 @@ class TcpListener final : public Listener {
   OnConnection on_connection_;
   std::string address_;
   std::uint16_t port_ = 0;
-  std::thread thread_;
+  unsigned thread_count_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> listen(const std::string& address) {
+Result<std::unique_ptr<Listener>> listen(const std::string& address, unsigned threads) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) {
     return fail(ErrorCode::kInvalid, "listen address \"" + address + "\" is not HOST:PORT");
@@ -159,7 +179,7 @@ Result<std::unique_ptr<Listener>> listen(const std::string& address) {
   if (error || *end != '\0' || end == address.c_str() + colon + 1 || port > 65535) {
     return fail(ErrorCode::kInvalid, "listen address \"" + address + "\" is not HOST:PORT");
   }
-  auto io = std::make_shared<asio::io_context>(1);
+  auto io = std::make_shared<asio::io_context>(static_cast<int>(threads));
   tcp::acceptor acceptor(*io);
   const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
   acceptor.open(endpoint.protocol(), error);
@@ -170,7 +190,7 @@ Result<std::unique_ptr<Listener>> listen(const std::string& address) {
     return fail(ErrorCode::kConflict, "listen on " + address + ": " + error.message());
   }
   return std::unique_ptr<Listener>(
-      std::make_unique<TcpListener>(std::move(io), std::move(acceptor)));
+      std::make_unique<TcpListener>(std::move(io), std::move(acceptor), threads));
 }
 
 }  // namespace freshet::server

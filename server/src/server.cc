@@ -55,7 +55,7 @@ class ServerProcess final : public Server {
   Result<void> start() {
     FRESHET_TRY(open_directory());
     if (!config_.listen.empty()) {
-      listener_ = FRESHET_TRY(listen(config_.listen));
+      listener_ = FRESHET_TRY(listen(config_.listen, config_.threads));
       log_.info("listening", {{"address", listener_->address()}, {"data", config_.data_directory}});
     }
     scheduler_ = base::make_thread_scheduler(config_.threads, 64);

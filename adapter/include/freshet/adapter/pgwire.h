@@ -8,6 +8,7 @@
 /// while a statement runs is not read further once 1 MiB waits.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,12 +16,13 @@
 
 namespace freshet::adapter {
 
-/// One client's bytes, both ways. Futures resolve on scheduler tasks; one read and one write at a time.
+/// One client's bytes, both ways. One read and one write at a time.
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Some bytes; empty when the client will send no more.
-  virtual base::Future<std::string> read() = 0;
+  /// Calls `done` once with some bytes; with none when the client will send no more. Never from inside `read` nor
+  /// under a lock: the client's next statement may run before `done` returns.
+  virtual void read(std::function<void(std::string)> done) = 0;
   /// Resolves when the bytes were handed on and there is room for more. An error: the client is gone.
   virtual base::Future<base::Unit> write(std::string bytes) = 0;
   virtual void close() = 0;

@@ -23,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include <freshet/adapter/session_queue.h>
 #include <freshet/base/future.h>
 #include <freshet/repr/chunk.h>
 #include <freshet/repr/types.h>
@@ -101,7 +102,7 @@ struct SessionStartup {
 class Session {
  public:
   virtual ~Session() = default;
-  [[nodiscard]] virtual base::TaskQueue& queue() = 0;
+  [[nodiscard]] virtual SessionQueue& queue() = 0;
   /// Identify the session to `Adapter::cancel`.
   [[nodiscard]] virtual std::uint32_t process_id() const = 0;
   [[nodiscard]] virtual std::uint32_t secret_key() const = 0;
@@ -123,14 +124,18 @@ class Session {
   /// "" is the unnamed statement. Exactly one statement (42601 otherwise), or an empty one.
   virtual base::Future<StatementDescription> prepare(std::string name, std::string_view sql,
                                                      std::vector<repr::SqlType> parameter_types) = 0;
-  virtual Result<StatementDescription> describe_statement(const std::string& name) = 0;
+  /// Descriptions are valid until the next call.
+  virtual Result<const StatementDescription*> describe_statement(const std::string& name) = 0;
   virtual Result<base::Unit> bind(std::string portal, const std::string& statement,
                                   repr::DatumRow parameters) = 0;
-  virtual Result<StatementDescription> describe_portal(const std::string& portal) = 0;
+  virtual Result<const StatementDescription*> describe_portal(const std::string& portal) = 0;
   /// Rows of a portal are pulled from the stream of the outcome; a portal that the client suspends is
   /// pulled further later: `execute` again gives the rest. `last` says that Sync is known to follow at once,
   /// so that the statement is a transaction by itself and may be tried again after a conflict.
   virtual base::Future<Outcome> execute(const std::string& portal, bool last) = 0;
+  /// What `execute` would answer, if the portal looks up one key of an index and the answer is at hand: all its
+  /// rows. Nothing else: `execute` is the way then, and nothing has happened.
+  virtual std::optional<RowBatch> lookup(const std::string& portal, bool last) = 0;
   /// Gives the unread rest of a suspended portal back, for a later `execute`.
   virtual void suspend(const std::string& portal, Rows rest) = 0;
   virtual void close_statement(const std::string& name) = 0;
