@@ -45,6 +45,9 @@ class SimWorld {
   ~SimWorld() { kill(); }
 
   SimScheduler& sim() { return sim_; }
+  freshet::adapter::Adapter& adapter() { return *server_->adapter; }
+  freshet::base::Scheduler& scheduler() { return *server_->process; }
+  freshet::base::Logger& log() { return *log_; }
 
   freshet::Result<void> start() {
     server_ = std::make_unique<SimServer>();

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim_client.h"
+
+#include <catch2/catch.hpp>
+#include <testing/random.h>
+
+namespace testing {
+namespace {
+
+/// A client past its start; the greeting is thrown away.
+std::unique_ptr<SimClient> connect(SimWorld& world, freshet::adapter::PgwireOptions options = {}) {
+  auto client = std::make_unique<SimClient>(world, options);
+  client->send(startup_packet());
+  REQUIRE(client->received().ends_with("K ZI"));
+  return client;
+}
+
+TEST_CASE("pgwire: both protocols, one write for each Sync", "[sim]") {
+  SimWorld world(1);
+  REQUIRE(world.start());
+  auto client = connect(world);
+  client->send(query("SELECT 1 AS a, NULL; SELECT 'x' WHERE false"));
+  CHECK(client->received() == "T D[1][NULL] C:SELECT 1 T C:SELECT 0 ZI");
+  client->send(query("  ;  "));
+  CHECK(client->received() == "I ZI");
+  client->send(query("SELECT 1/0; SELECT 2"));
+  CHECK(client->received() == "E22012 ZI");
+  client->send(parse("p", "SELECT $1::int + 1") + sync());
+  CHECK(client->received() == "1 ZI");
+  const std::size_t before = client->writes();
+  client->send(bind("p", {"41"}) + describe() + execute() + sync());
+  CHECK(client->received() == "2 T D[42] C:SELECT 1 ZI");
+  CHECK(client->writes() == before + 1);
+  client->send(bind("p", {"x"}) + describe() + execute() + sync() + bind("p", {"1"}) + execute() + sync());
+  CHECK(client->received() == "E22P02 ZI 2 D[2] C:SELECT 1 ZI");
+  client->send(parse("", "SELECT g FROM generate_series(1, 3) AS g") + bind("", {}) + execute(2) + execute(2) + sync());
+  CHECK(client->received() == "1 2 D[1] D[2] s D[3] C:SELECT 1 ZI");
+  client->send(bind("none", {}) + execute() + sync());
+  CHECK(client->received() == "E26000 ZI");
+}
+
+// What the client gets does not depend on how its bytes are cut.
+TEST_CASE("pgwire: messages may be cut anywhere", "[sim][property]") {
+  const std::string bytes = startup_packet() + query("CREATE TABLE t (a int, b text)") +
+                            query("INSERT INTO t VALUES (1, 'one'), (2, 'two')") +
+                            parse("", "SELECT b FROM t WHERE a = $1") + bind("", {"2"}) + describe() + execute() + sync() +
+                            query("COPY t FROM STDIN") + message('d', "3\tth") + message('d', "ree\n4\tfour\n") +
+                            message('c', "") + query("SELECT count(*), max(b) FROM t") + message('X', "");
+  std::string whole;
+  for (std::uint64_t seed = 0; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    SimWorld world(seed + 1);
+    REQUIRE(world.start());
+    SimClient client(world);
+    freshet::base::Random random(seed);
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t size = seed == 0 ? bytes.size() : 1 + random.below(seed == 1 ? 1 : 30);
+      client.send(bytes.substr(at, size));
+      at += size;
+      if (random.below(3) == 0) client.settle();
+    }
+    std::string received = client.received();
+    CHECK(client.closed());
+    if (seed == 0) {
+      whole = received;
+      CHECK(whole.ends_with("ZI C:CREATE TABLE ZI C:INSERT 0 2 ZI 1 2 T D[two] C:SELECT 1 ZI G C:COPY 2 ZI "
+                            "T D[4][two] C:SELECT 1 ZI"));
+    }
+    CHECK(received == whole);
+  }
+}
+
+TEST_CASE("pgwire: a message too long or too short ends the connection", "[sim]") {
+  SimWorld world(2);
+  REQUIRE(world.start());
+  for (const std::string& bad : {std::string("Q") + be32(3), std::string("Q") + be32(0), std::string("Q") + be32(0x80000000),
+                                 std::string("Q") + be32(1001), std::string("P") + be32(0xffffffff)}) {
+    auto client = connect(world, {.max_message_bytes = 1000});
+    client->send(bad);
+    CHECK(client->received() == "E08P01");
+    CHECK(client->closed());
+  }
+  auto client = connect(world, {.max_message_bytes = 1000});
+  client->send(query("SELECT length('" + std::string(900, 'x') + "')"));
+  CHECK(client->received() == "T D[900] C:SELECT 1 ZI");
+  client->send(query("COPY (SELECT 1) TO STDOUT"));
+  CHECK(client->received() == "H d c C:COPY 1 ZI");
+}
+
+TEST_CASE("pgwire: a start that is not one is turned away", "[sim]") {
+  SimWorld world(3);
+  REQUIRE(world.start());
+  for (const std::string& bad : {be32(7), be32(10'001), std::string("GET / HTTP/1.1\r\n\r\n"), be32(8) + be32(2 << 16),
+                                 be32(12) + be32(3 << 16) + "user"}) {
+    SimClient client(world);
+    client.send(bad);
+    CHECK(client.received().starts_with("E0"));
+    CHECK(client.closed());
+  }
+  SimClient cancel(world);
+  cancel.send(be32(16) + be32((1234 << 16) | 5678) + be32(1) + be32(2));
+  CHECK(cancel.received().empty());
+  CHECK(cancel.closed());
+}
+
+// Bad messages get an error, never more than one for each Sync, and the session goes on.
+TEST_CASE("pgwire: garbage inside well-cut messages", "[sim][property]") {
+  SimWorld world(4);
+  REQUIRE(world.start());
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    freshet::base::Random random(seed);
+    auto client = connect(world);
+    for (std::uint64_t n = random.below(5) + 1; n > 0; --n) {
+      std::string body;
+      for (std::uint64_t size = random.below(40); size > 0; --size) {
+        body.push_back(static_cast<char>(random.below(4) == 0 ? 0 : random.below(256)));
+      }
+      client->send(message("PBDECdcf"[random.below(8)], body));
+    }
+    client->send(sync() + query("SELECT 7"));
+    const std::string received = client->received();
+    CHECK(received.ends_with("ZI T D[7] C:SELECT 1 ZI"));
+  }
+  auto client = connect(world);
+  client->send(message('?', "what"));
+  CHECK(client->received() == "E08P01");
+  CHECK(client->closed());
+}
+
+TEST_CASE("pgwire: many messages at once are answered in order", "[sim]") {
+  SimWorld world(5);
+  REQUIRE(world.start());
+  auto client = connect(world);
+  client->send(parse("p", "SELECT $1::int") + sync());
+  CHECK(client->received() == "1 ZI");
+  std::string bytes;
+  std::string expected;
+  for (int i = 0; i < 300; ++i) {
+    bytes += bind("p", {std::to_string(i)}) + execute() + sync();
+    expected += (i == 0 ? "2 D[" : " 2 D[") + std::to_string(i) + "] C:SELECT 1 ZI";
+  }
+  client->send(bytes);
+  CHECK(client->received() == expected);
+}
+
+TEST_CASE("pgwire: a client that leaves in the middle leaves nothing behind", "[sim]") {
+  SimWorld world(6);
+  REQUIRE(world.start());
+  REQUIRE(world.sql("CREATE TABLE t (a int)"));
+  {
+    auto client = connect(world);
+    client->send(query("BEGIN; INSERT INTO t VALUES (1)"));
+    CHECK(client->received() == "C:BEGIN C:INSERT 0 1 ZT");
+  }
+  {
+    auto client = connect(world);
+    client->send(query("COPY t FROM STDIN") + message('d', "1\n"));
+    CHECK(client->received() == "G");
+  }
+  {
+    auto client = connect(world);
+    client->send(query("COPY (SUBSCRIBE t) TO STDOUT"));
+    CHECK(client->received().starts_with("H"));
+  }
+  const auto rows = world.sql("SELECT count(*) FROM t");
+  REQUIRE(rows);
+  CHECK((*rows)[0][0] == "0");
+}
+
+}  // namespace
+}  // namespace testing
