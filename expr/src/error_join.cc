@@ -27,6 +27,43 @@ bool learn(const Scalar& member, const Datum& value, const repr::SqlType& type, 
   return true;
 }
 
+/// A member of a class, or part of a key, and the value that it has.
+struct Fact {
+  const Scalar* member;
+  Datum value;
+  repr::SqlType type;  ///< Of the value.
+};
+
+/// The column of `c IS NULL`, or of COALESCE(c, …).
+template <typename Node>
+const Scalar* column_in(const Scalar& scalar) {
+  const auto* node = scalar.as<Node>();
+  if (node == nullptr || node->arguments.front().template as<Scalar::Column>() == nullptr) return nullptr;
+  return &node->arguments.front();
+}
+
+/// What the facts say about columns. A null-safe key says it in two parts: whether c is NULL, and COALESCE(c, …).
+bool learn(const std::vector<Fact>& facts, PartialRow& row) {
+  bool learned = false;
+  for (const Fact& fact : facts) {
+    learned = learn(*fact.member, fact.value, fact.type, row) || learned;
+    const Scalar* column = column_in<Scalar::IsNull>(*fact.member);
+    if (column == nullptr) continue;
+    std::optional<Datum>& place = row[column->as<Scalar::Column>()->index];
+    if (place) continue;
+    if (fact.value.get<bool>()) {
+      place = Datum();
+      learned = true;
+      continue;
+    }
+    for (const Fact& other : facts) {
+      const Scalar* same = column_in<Scalar::Coalesce>(*other.member);
+      if (same != nullptr && *same == *column) learned = learn(*column, other.value, other.type, row) || learned;
+    }
+  }
+  return learned;
+}
+
 /// Equal by key bytes, for types of one key family.
 bool same_value(const Datum& a, const repr::SqlType& a_type, const Datum& b, const repr::SqlType& b_type) {
   if (a_type.physical() == b_type.physical()) return compare(a, b, a_type) == 0;
@@ -71,18 +108,17 @@ bool matches_nothing(const JoinErrors& join, std::size_t begin, std::size_t end,
 
 /// One pass over the classes: what a known member says about columns outside [begin, end).
 bool propagate(const JoinErrors& join, std::size_t begin, std::size_t end, PartialRow& row) {
-  bool learned = false;
+  std::vector<Fact> facts;
   for (const std::vector<Scalar>& members : join.equivalences) {
     for (const Scalar& from : members) {
       const PartialValue value = evaluate_partial(from, row, join.types);
       if (!value.is_value() || value.value.is_null()) continue;
       for (const Scalar& to : members) {
-        if (reads(to, begin, end)) continue;
-        learned = learn(to, value.value, from.type().type, row) || learned;
+        if (!reads(to, begin, end)) facts.push_back({&to, value.value, from.type().type});
       }
     }
   }
-  return learned;
+  return learn(facts, row);
 }
 
 // --- Match --------------------------------------------------------------------------------------------
@@ -111,10 +147,12 @@ KeyValues key_values(const Side& side, const PartialRow& row) {
 /// What the key of one side tells about the columns of the other.
 PartialRow implied(const Side& known_side, const KeyValues& keys, const Side& other) {
   PartialRow row(other.types.size());
+  std::vector<Fact> facts;
   for (std::size_t i = 0; i < keys.values.size(); ++i) {
     if (!keys.values[i] || keys.values[i]->is_null()) continue;
-    learn(other.key[i], *keys.values[i], known_side.key[i].type().type, row);
+    facts.push_back({&other.key[i], *keys.values[i], known_side.key[i].type().type});
   }
+  learn(facts, row);
   return row;
 }
 

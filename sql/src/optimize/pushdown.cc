@@ -118,18 +118,48 @@ class Pusher {
       }
     }
     std::vector<Relation> inputs;
+    const auto equal = with_null_safe(classes);
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const auto to_input = [&](const Scalar& s) { return shifted(s, -static_cast<std::ptrdiff_t>(spans[i].begin)); };
       Predicates down;
       for (const Scalar& predicate : single) {
         // Also where equal columns stand: rows without a partner go early, and so do errors that the
         // predicate would have refused by what they imply.
-        const auto moved = expressed_over(predicate, spans[i], classes);
+        const auto moved = expressed_over(predicate, spans[i], equal);
         if (moved) down.push_back(simplify_scalar(to_input(*moved)));
       }
       inputs.push_back(push(n.inputs[i], std::move(down)));
     }
     return Relation::join(std::move(inputs), std::move(classes)).filter(std::move(above));
+  }
+
+  /// Also classes of the columns that are equal or both NULL: those of `a IS NULL = b IS NULL` and
+  /// COALESCE(a, v) = COALESCE(b, v). Good for predicates, which see no difference, and no equivalences of a join.
+  static std::vector<std::vector<Scalar>> with_null_safe(std::vector<std::vector<Scalar>> classes) {
+    const auto columns_in = [](const std::vector<Scalar>& members, auto argument) {
+      std::vector<Scalar> columns;
+      for (const Scalar& member : members) {
+        const Scalar* inner = argument(member);
+        if (inner != nullptr && inner->template as<Scalar::Column>() != nullptr) columns.push_back(*inner);
+      }
+      return columns;
+    };
+    const std::size_t written = classes.size();
+    for (std::size_t i = 0; i < written; ++i) {
+      const auto tested = columns_in(classes[i], [](const Scalar& member) -> const Scalar* {
+        const auto* test = member.as<Scalar::IsNull>();
+        return test == nullptr ? nullptr : &test->arguments.front();
+      });
+      for (std::size_t j = 0; tested.size() > 1 && j < written; ++j) {
+        auto valued = columns_in(classes[j], [](const Scalar& member) -> const Scalar* {
+          const auto* value = member.as<Scalar::Coalesce>();
+          return value == nullptr ? nullptr : &value->arguments.front();
+        });
+        std::erase_if(valued, [&](const Scalar& c) { return std::find(tested.begin(), tested.end(), c) == tested.end(); });
+        if (valued.size() > 1) classes.push_back(std::move(valued));
+      }
+    }
+    return classes;
   }
 
   /// Columns that a class makes equal to a literal are that literal, where nothing can tell the difference.
@@ -169,6 +199,7 @@ class Pusher {
     auto [below, above] = split(conjuncts(predicates), [&](const Scalar& p) {
       return !p.can_fail() && n.kind != MatchKind::kFull && within(p, left);
     });
+    classes = with_null_safe(std::move(classes));
     for (const Scalar& predicate : below) {
       // What no left row can match may go on the right, too.
       const auto moved = expressed_over(predicate, right, classes);

@@ -72,8 +72,8 @@ std::optional<ErrorRow> apply_mfp(const Mfp& mfp, const ErrorRow& row,
 /// inputs hold. `types` are those of all inputs, side by side; the input's columns begin at `offset`.
 /// Nothing if a class has a member that reads the input and is NULL, or two such members that differ. Else what
 /// is known of the row stays known, and each bare column of another input that is equal to a known member, literals
-/// included, becomes known (if its type has no forms and lies alike in memory). So with an unknown key, the scope is
-/// what is known of the row itself; a filter that becomes a key never widens it.
+/// included, becomes known (if its type has no forms and lies alike in memory); so does a column c when both `c IS NULL`
+/// and COALESCE(c, …) are equal to known members. With an unknown key, the scope is what is known of the row itself.
 struct JoinErrors {
   std::span<const std::vector<Scalar>> equivalences;
   std::span<const repr::ColumnType> types;
