@@ -114,31 +114,24 @@ void AccumulateOperator::add(Pending& pending, const repr::Chunk& chunk, std::sp
   if (key_rows == nullptr) return;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::string_view row = (*key_rows)[i];
-    pending.forms.emplace_back(groups[i], std::string(row.substr(key_encoder_.of_row(row).size())), chunk.diff(i));
+    pending.forms.push_back({groups[i], std::string(row.substr(key_encoder_.of_row(row).size())), chunk.diff(i)});
+  }
+}
+
+// Old rows show the old forms, so a group's forms move between its old row and its new one.
+void AccumulateOperator::move_forms(Pending& pending, std::uint32_t group) {
+  auto change = std::ranges::lower_bound(pending.forms, group, {}, [](const FormChange& c) { return c.group; });
+  for (; change != pending.forms.end() && change->group == group; ++change) {
+    const auto entry = forms_[group].try_emplace(std::move(change->form), 0).first;
+    entry->second += change->diff;
+    if (entry->second == 0) forms_[group].erase(entry);
   }
 }
 
 // Puts out the changes of one complete time; false if its share of time was used up.
 bool AccumulateOperator::finish(SqlTime time, Pending& pending, timely::Output<SqlTime, Rows<SqlTime>>& oks,
                                 timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs, timely::Context& context) {
-  if (pending.done == 0 && !pending.forms.empty()) {
-    // Old rows show the old forms, so these are looked at before any form moves.
-    std::vector<Shown> before;
-    for (const std::uint32_t group : pending.groups.ids()) before.push_back(show(group));
-    for (const auto& [group, form, diff] : pending.forms) {
-      const auto entry = forms_[group].try_emplace(form, 0).first;
-      entry->second += diff;
-      if (entry->second == 0) forms_[group].erase(entry);
-    }
-    for (std::size_t slot = 0; slot < before.size(); ++slot) {
-      const std::uint32_t group = pending.groups.ids()[slot];
-      totals_[group] += pending.sums[slot];
-      emit(before[slot], time, -1);
-      emit(show(group), time, +1);
-    }
-    flush(pending, oks, errs);
-    return true;
-  }
+  if (pending.done == 0) std::ranges::sort(pending.forms, {}, [](const FormChange& c) { return c.group; });
   for (; pending.done < pending.sums.size(); ++pending.done) {
     if (times_.size() >= kChunkRows) {
       flush(pending, oks, errs);
@@ -146,10 +139,15 @@ bool AccumulateOperator::finish(SqlTime time, Pending& pending, timely::Output<S
     }
     const std::uint32_t group = pending.groups.ids()[pending.done];
     const expr::AccumulatorSet& change = pending.sums[pending.done];
-    if (change.is_zero()) continue;
+    // Without a change of its sums a group may still change the form that it shows.
+    if (change.is_zero() && pending.forms.empty()) {
+      if (is_dead(group)) ++dead_;  // it came and went within this time
+      continue;
+    }
     const Shown before = show(group);
+    if (!pending.forms.empty()) move_forms(pending, group);
     totals_[group] += change;
-    if (totals_[group].is_zero()) ++dead_;
+    if (is_dead(group)) ++dead_;
     emit(before, time, -1);
     emit(show(group), time, +1);
   }
@@ -216,7 +214,7 @@ void AccumulateOperator::forget_dead() {
   std::vector<expr::AccumulatorSet> totals;
   std::vector<Forms> forms;
   for (std::uint32_t group = 0; group < totals_.size(); ++group) {
-    if (totals_[group].is_zero()) continue;
+    if (is_dead(group)) continue;
     groups.find_or_add(groups_.key(group));
     totals.push_back(std::move(totals_[group]));
     if (!forms_.empty()) forms.push_back(std::move(forms_[group]));

@@ -47,17 +47,24 @@ class AccumulateOperator {
   explicit AccumulateOperator(std::shared_ptr<const AccumulatePlan> plan);
   void step(timely::Input<SqlTime, Rows<SqlTime>>& input, timely::Output<SqlTime, Rows<SqlTime>>& oks,
             timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs, timely::Context& context);
+  /// Groups that are kept, those included that nothing is left of yet.
+  [[nodiscard]] std::size_t groups() const { return groups_.size(); }
 
  private:
   /// How often each form of the key is there, ascending; only for keys whose types have forms.
   using Forms = std::map<std::string, Diff>;
+  struct FormChange {
+    std::uint32_t group;
+    std::string form;
+    Diff diff;
+  };
   struct Pending {
     timely::Capability<SqlTime> oks_at;
     timely::Capability<SqlTime> errs_at;
     IdTable groups{};
     std::vector<expr::AccumulatorSet> sums{};
-    std::vector<std::tuple<std::uint32_t, std::string, Diff>> forms{};  // by group
-    std::size_t done = 0;  // groups already put out
+    std::vector<FormChange> forms{};  // sorted by group once the time is complete
+    std::size_t done = 0;             // groups already put out
   };
   /// What a group shows: nothing, a row, or an error.
   struct Shown {
@@ -75,7 +82,12 @@ class AccumulateOperator {
               timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs, timely::Context& context);
   void flush(Pending& pending, timely::Output<SqlTime, Rows<SqlTime>>& oks,
              timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs);
+  void move_forms(Pending& pending, std::uint32_t group);
   [[nodiscard]] Shown show(std::uint32_t group) const;
+  /// Nothing is left of the group, its forms included.
+  [[nodiscard]] bool is_dead(std::uint32_t group) const {
+    return totals_[group].is_zero() && (forms_.empty() || forms_[group].empty());
+  }
   void emit(const Shown& shown, SqlTime time, Diff diff);
   void forget_dead();
 
