@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Table functions: generate_series and unnest.
+#include <algorithm>
 #include <memory>
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/datetime.h>
+
+#include <freshet/expr/table_rows.h>
 
 #include "function_table.h"
 
@@ -20,27 +23,43 @@ using I8 = std::int64_t;
 using Types = std::span<const SqlType>;
 
 /// One call makes at most this many rows; more is a mistake, and would not fit memory.
-constexpr std::size_t kMaxRows = 50'000'000;
+constexpr std::uint64_t kMaxRows = 50'000'000;
 
-base::Unexpected too_many() {
-  return fail(sqlstate::kProgramLimitExceeded, "table function returns too many rows");
-}
 base::Unexpected zero_step() {
   return fail(sqlstate::kInvalidParameterValue, "step size cannot equal zero");
 }
 
+/// Values from the first argument, or from where it was left, on; `ended(value)` is true beyond the last one, and
+/// `advance(value)` goes on to the next, or says that there is none.
+template <typename V, typename Ended, typename Advance>
+Result<void> series_rows(const V& start, TableRowsCursor& cursor, std::size_t most, std::vector<DatumRow>& out,
+                         Ended ended, Advance advance) {
+  V value = cursor.next.is_null() ? start : cursor.next.get<V>();
+  for (std::size_t rows = 0; rows < most; ++rows) {
+    if (ended(value)) {
+      cursor.done = true;
+      return {};
+    }
+    out.push_back({Datum(value)});
+    const bool more = FRESHET_TRY(advance(value));
+    if (!more) {
+      cursor.done = true;
+      return {};
+    }
+  }
+  cursor.next = Datum(std::move(value));
+  return {};
+}
+
 template <typename T>
-Result<void> integers(const DatumRow& arguments, Types, std::vector<DatumRow>& out) {
-  T at = arguments[0].get<T>();
+Result<void> integers(const DatumRow& arguments, Types, TableRowsCursor& cursor, std::size_t most,
+                      std::vector<DatumRow>& out) {
   const T stop = arguments[1].get<T>();
   const T step = arguments.size() > 2 ? arguments[2].get<T>() : T{1};
   if (step == 0) return zero_step();
-  for (std::size_t rows = 0; step > 0 ? at <= stop : at >= stop; ++rows) {
-    if (rows == kMaxRows) return too_many();
-    out.push_back({Datum(at)});
-    if (__builtin_add_overflow(at, step, &at)) break;
-  }
-  return {};
+  return series_rows(
+      arguments[0].get<T>(), cursor, most, out, [&](T value) { return step > 0 ? value > stop : value < stop; },
+      [&](T& value) -> Result<bool> { return !__builtin_add_overflow(value, step, &value); });
 }
 
 Result<void> check_series(const Numeric& value, const char* what) {
@@ -51,53 +70,89 @@ Result<void> check_series(const Numeric& value, const char* what) {
   return {};
 }
 
-Result<void> numerics(const DatumRow& arguments, Types, std::vector<DatumRow>& out) {
-  Numeric at = arguments[0].get<Numeric>();
+Result<void> numerics(const DatumRow& arguments, Types, TableRowsCursor& cursor, std::size_t most,
+                      std::vector<DatumRow>& out) {
+  const Numeric& start = arguments[0].get<Numeric>();
   const Numeric& stop = arguments[1].get<Numeric>();
   const Numeric step = arguments.size() > 2 ? arguments[2].get<Numeric>() : Numeric(1);
-  FRESHET_TRY(check_series(at, "start"));
+  FRESHET_TRY(check_series(start, "start"));
   FRESHET_TRY(check_series(stop, "stop"));
   if (step.is_nan()) return fail(sqlstate::kInvalidParameterValue, "step size cannot be NaN");
   if (step.is_infinite()) return fail(sqlstate::kInvalidParameterValue, "step size cannot be infinity");
   if (step.is_zero()) return zero_step();
-  for (std::size_t rows = 0; step.is_negative() ? at >= stop : at <= stop; ++rows) {
-    if (rows == kMaxRows) return too_many();
-    out.push_back({Datum(at)});
-    at = FRESHET_TRY(at.add(step));
-  }
-  return {};
+  return series_rows(
+      start, cursor, most, out,
+      [&](const Numeric& value) { return step.is_negative() ? value < stop : value > stop; },
+      [&](Numeric& value) -> Result<bool> {
+        value = FRESHET_TRY(value.add(step));
+        return true;
+      });
 }
 
-Result<void> timestamps(const DatumRow& arguments, Types, std::vector<DatumRow>& out) {
-  I8 at = arguments[0].get<I8>();
+Result<void> timestamps(const DatumRow& arguments, Types, TableRowsCursor& cursor, std::size_t most,
+                        std::vector<DatumRow>& out) {
   const I8 stop = arguments[1].get<I8>();
   const Interval& step = arguments[2].get<Interval>();
   const repr::Int128 span = repr::interval_span(step);
   if (span == 0) return zero_step();
-  for (std::size_t rows = 0; span > 0 ? at <= stop : at >= stop; ++rows) {
-    if (rows == kMaxRows) return too_many();
-    out.push_back({Datum(at)});
-    at = FRESHET_TRY(repr::add_interval(at, step));
-  }
-  return {};
+  return series_rows(
+      arguments[0].get<I8>(), cursor, most, out, [&](I8 value) { return span > 0 ? value > stop : value < stop; },
+      [&](I8& value) -> Result<bool> {
+        value = FRESHET_TRY(repr::add_interval(value, step));
+        return true;
+      });
 }
 
-Result<void> unnest(const DatumRow& arguments, Types, std::vector<DatumRow>& out) {
-  for (const Datum& element : arguments[0].get<std::shared_ptr<const repr::ArrayValue>>()->elements) {
-    out.push_back({element});
-  }
+Result<void> unnest(const DatumRow& arguments, Types, TableRowsCursor& cursor, std::size_t most,
+                    std::vector<DatumRow>& out) {
+  const auto& elements = arguments[0].get<std::shared_ptr<const repr::ArrayValue>>()->elements;
+  const std::size_t begin = static_cast<std::size_t>(cursor.rows);
+  const std::size_t end = begin + std::min(most, elements.size() - begin);
+  for (std::size_t i = begin; i < end; ++i) out.push_back({elements[i]});
+  cursor.done = end == elements.size();
   return {};
 }
 
 // The row numbers of a dimension of an array.
-Result<void> subscripts(const DatumRow& arguments, Types, std::vector<DatumRow>& out) {
+Result<void> subscripts(const DatumRow& arguments, Types, TableRowsCursor& cursor, std::size_t most,
+                        std::vector<DatumRow>& out) {
   const auto& array = *arguments[0].get<std::shared_ptr<const repr::ArrayValue>>();
   const I4 number = arguments[1].get<I4>();
-  if (number < 1 || static_cast<std::size_t>(number) > array.dimensions.size()) return {};
+  if (number < 1 || static_cast<std::size_t>(number) > array.dimensions.size()) {
+    cursor.done = true;
+    return {};
+  }
   const auto& dimension = array.dimensions[static_cast<std::size_t>(number) - 1];
-  for (I4 i = 0; i < dimension.length; ++i) out.push_back({Datum(dimension.lower + i)});
+  I4 i = static_cast<I4>(cursor.rows);
+  for (std::size_t rows = 0; rows < most && i < dimension.length; ++rows, ++i) {
+    out.push_back({Datum(dimension.lower + i)});
+  }
+  cursor.done = i == dimension.length;
   return {};
 }
+
+using Next = Result<void> (*)(const DatumRow&, Types, TableRowsCursor&, std::size_t, std::vector<DatumRow>&);
+
+/// All rows at once.
+template <Next next>
+Result<void> all(const DatumRow& arguments, Types types, std::vector<DatumRow>& out) {
+  constexpr std::size_t kPiece = 4096;
+  for (TableRowsCursor at; !at.done;) {
+    const std::size_t before = out.size();
+    FRESHET_TRY(next(arguments, types, at, kPiece, out));
+    at.rows += out.size() - before;
+    if (at.rows > kMaxRows) return fail(sqlstate::kProgramLimitExceeded, "table function returns too many rows");
+  }
+  return {};
+}
+
+struct InPieces {
+  decltype(TableFunctionSpec::apply) apply;
+  Next next;
+};
+constexpr InPieces kInPieces[] = {
+    {&all<&integers<I4>>, &integers<I4>}, {&all<&integers<I8>>, &integers<I8>}, {&all<&numerics>, &numerics},
+    {&all<&timestamps>, &timestamps},     {&all<&unnest>, &unnest},             {&all<&subscripts>, &subscripts}};
 
 std::vector<repr::ColumnType> of_first(Types types) { return {{types[0].without_typmod(), false}}; }
 std::vector<repr::ColumnType> of_element(Types types) { return {{types[0].element(), true}}; }
@@ -116,26 +171,39 @@ TableFunctionSpec series(std::initializer_list<K> arguments, decltype(TableFunct
 
 }  // namespace
 
+Result<void> next_rows(const TableFunctionSpec& function, const DatumRow& arguments, Types types, TableRowsCursor& at,
+                       std::size_t most, std::vector<DatumRow>& out) {
+  const auto* pieces = std::ranges::find(kInPieces, function.apply, &InPieces::apply);
+  FRESHET_ASSERT(pieces != std::end(kInPieces), function.name);
+  const std::size_t before = out.size();
+  const Result<void> done = pieces->next(arguments, types, at, most, out);
+  at.rows += out.size() - before;
+  if (done && at.rows > kMaxRows) {
+    return fail(sqlstate::kProgramLimitExceeded, "table function returns too many rows");
+  }
+  return done;
+}
+
 void add_table_functions(FunctionTable& table) {
-  table.add_table_function(series({K::kInt4, K::kInt4}, &integers<I4>));
-  table.add_table_function(series({K::kInt4, K::kInt4, K::kInt4}, &integers<I4>));
-  table.add_table_function(series({K::kInt8, K::kInt8}, &integers<I8>));
-  table.add_table_function(series({K::kInt8, K::kInt8, K::kInt8}, &integers<I8>));
-  table.add_table_function(series({K::kNumeric, K::kNumeric}, &numerics));
-  table.add_table_function(series({K::kNumeric, K::kNumeric, K::kNumeric}, &numerics));
-  table.add_table_function(series({K::kTimestamp, K::kTimestamp, K::kInterval}, &timestamps));
-  table.add_table_function(series({K::kTimestampTz, K::kTimestampTz, K::kInterval}, &timestamps));
+  table.add_table_function(series({K::kInt4, K::kInt4}, &all<&integers<I4>>));
+  table.add_table_function(series({K::kInt4, K::kInt4, K::kInt4}, &all<&integers<I4>>));
+  table.add_table_function(series({K::kInt8, K::kInt8}, &all<&integers<I8>>));
+  table.add_table_function(series({K::kInt8, K::kInt8, K::kInt8}, &all<&integers<I8>>));
+  table.add_table_function(series({K::kNumeric, K::kNumeric}, &all<&numerics>));
+  table.add_table_function(series({K::kNumeric, K::kNumeric, K::kNumeric}, &all<&numerics>));
+  table.add_table_function(series({K::kTimestamp, K::kTimestamp, K::kInterval}, &all<&timestamps>));
+  table.add_table_function(series({K::kTimestampTz, K::kTimestampTz, K::kInterval}, &all<&timestamps>));
   TableFunctionSpec rows{};
   rows.name = "unnest";
   rows.arguments.push_back(Arg(A::kAnyArray).type);
-  rows.apply = &unnest;
+  rows.apply = &all<&unnest>;
   rows.result_types = &of_element;
   rows.result_names = {"unnest"};
   table.add_table_function(rows);
   TableFunctionSpec places{};
   places.name = "generate_subscripts";
   places.arguments = {Arg(A::kAnyArray).type, Arg(K::kInt4).type};
-  places.apply = &subscripts;
+  places.apply = &all<&subscripts>;
   places.result_types = &of_int4;
   places.result_names = {"generate_subscripts"};
   table.add_table_function(places);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/table_rows.h>
 
 #include "naive_rows.h"
 
@@ -19,6 +20,9 @@ Scalar at_time(const Scalar& scalar, repr::SqlTime time) {
   const Scalar now = Scalar::literal(Datum(millis), repr::TypeKind::kNumeric);
   return scalar.transform([&](Scalar s) { return s.as<Scalar::MzNow>() != nullptr ? now : s; });
 }
+
+/// Table functions are asked for so many rows at a time, so that a limit stops them.
+constexpr std::size_t kTableFunctionRows = 4096;
 
 void flatten(const Scalar& predicate, std::vector<Scalar>& out) {
   const auto* conjunction = predicate.as<Scalar::And>();
@@ -207,19 +211,21 @@ class Interpreter {
         null = null || values.back().is_null();
       }
       if (null && n.function->strict) continue;
-      std::vector<DatumRow> produced;
-      auto applied = n.function->apply(values, types, produced);
-      if (!applied) {
-        fail_with(known, applied.error());
-        continue;
-      }
       std::int64_t ordinal = 0;
-      for (DatumRow& more : produced) {
-        DatumRow row = concatenated(batch[i].row, more);
-        if (n.with_ordinality) row.emplace_back(++ordinal);
-        out.add(std::move(row), batch[i].diff);
+      for (TableRowsCursor at; !at.done;) {
+        std::vector<DatumRow> produced;
+        const auto applied = next_rows(*n.function, values, types, at, kTableFunctionRows, produced);
+        for (DatumRow& more : produced) {
+          DatumRow row = concatenated(batch[i].row, more);
+          if (n.with_ordinality) row.emplace_back(++ordinal);
+          out.add(std::move(row), batch[i].diff);
+        }
+        if (!applied) {
+          fail_with(known, applied.error());
+          break;
+        }
+        if (auto fits = budget_.check(out.size()); !fits) return fail(fits.error());
       }
-      if (auto fits = budget_.check(out.size()); !fits) return fail(fits.error());
     }
     return out.finish();
   }

@@ -16,41 +16,57 @@ FlatMapStep::FlatMapStep(const expr::Lir::FlatMap& node, ColumnTypes input_types
   if (with_ordinality_) wide_types_.push_back({repr::TypeKind::kInt8, false});
 }
 
-FlatMapStep::Expanded FlatMapStep::expand(const repr::Chunk& chunk) const {
-  Expanded result;
-  std::vector<repr::ColumnPtr> arguments;
+FlatMapStep::Progress FlatMapStep::begin(const repr::Chunk& chunk) const {
+  Progress progress;
   for (const expr::Scalar& argument : arguments_) {
     expr::Evaluated value = expr::evaluate(argument, chunk.columns, chunk.rows);
-    arguments.push_back(std::move(value.column));
-    result.errors.merge(value.errors);
+    progress.arguments.push_back(std::move(value.column));
+    progress.failed.merge(value.errors);
   }
+  return progress;
+}
+
+// Goes to a row for which the function is to be called; false if there is none.
+bool FlatMapStep::open_row(const repr::Chunk& chunk, Progress& progress) const {
+  for (; !progress.open && progress.row < chunk.rows; ++progress.row) {
+    if (progress.failed.find(progress.row) != nullptr) continue;
+    progress.values.clear();
+    bool has_null = false;
+    for (std::size_t a = 0; a < progress.arguments.size(); ++a) {
+      progress.values.push_back(progress.arguments[a]->datum(progress.row, argument_types_[a]));
+      has_null = has_null || progress.values.back().is_null();
+    }
+    if (has_null && function_->strict) continue;
+    progress.at = {};
+    progress.open = true;
+    return true;
+  }
+  return progress.open;
+}
+
+FlatMapStep::Expanded FlatMapStep::expand(const repr::Chunk& chunk, Progress& progress) const {
+  Expanded result;
   std::vector<repr::ColumnBuilder> builders;
   for (std::size_t c = input_types_.size(); c < wide_types_.size(); ++c) {
     builders.emplace_back(wide_types_[c].type.physical());
   }
   std::vector<repr::DatumRow> produced;
-  for (std::uint32_t row = 0; row < chunk.rows; ++row) {
-    if (result.errors.find(row) != nullptr) continue;
-    repr::DatumRow values;
-    bool has_null = false;
-    for (std::size_t a = 0; a < arguments.size(); ++a) {
-      values.push_back(arguments[a]->datum(row, argument_types_[a]));
-      has_null = has_null || values.back().is_null();
-    }
-    if (has_null && function_->strict) continue;
+  while (result.rows.size() < kChunkRows && open_row(chunk, progress)) {
     produced.clear();
-    const Result<void> done = function_->apply(values, argument_types_, produced);
-    if (!done) {
-      result.errors.add(row, done.error());
-      continue;
-    }
-    for (std::size_t i = 0; i < produced.size(); ++i) {
-      result.rows.push_back(row);
-      for (std::size_t c = 0; c < produced[i].size(); ++c) {
-        builders[c].append(produced[i][c], wide_types_[input_types_.size() + c].type);
+    auto ordinal = static_cast<std::int64_t>(progress.at.rows);
+    const Result<void> done = expr::next_rows(*function_, progress.values, argument_types_, progress.at,
+                                              kChunkRows - result.rows.size(), produced);
+    for (const repr::DatumRow& row : produced) {
+      result.rows.push_back(progress.row);
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        builders[c].append(row[c], wide_types_[input_types_.size() + c].type);
       }
-      if (with_ordinality_) builders.back().values<std::vector<std::int64_t>>().push_back(static_cast<std::int64_t>(i) + 1);
+      if (with_ordinality_) builders.back().values<std::vector<std::int64_t>>().push_back(++ordinal);
     }
+    if (!done) result.errors.add(progress.row, done.error());
+    if (done && !progress.at.done) continue;
+    progress.open = false;
+    ++progress.row;
   }
   for (const repr::ColumnPtr& column : chunk.columns) {
     result.columns.push_back(column == nullptr ? nullptr : repr::gather(*column, result.rows));

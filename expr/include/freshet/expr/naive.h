@@ -15,7 +15,7 @@
 /// - Project, Map, Filter: as an `Mfp` of that one node, and `apply_mfp` for error rows. A Map fails for a row
 ///   when any of its expressions fails, used later or not. Conjuncts with mz_now() come after the others: a row
 ///   that passes those fails if one of them fails, is dropped if one is not true, and never hides an error.
-/// - FlatMap: a row fails with its columns known and the new ones unknown; error rows likewise.
+/// - FlatMap: a row fails with its columns known, the new ones not, and keeps what came before; error rows likewise.
 /// - Join: error rows by `join_error`. A row of an input for which an expression over that input alone fails, that
 ///   is a member of a class, takes no part but is an error row (known, whatever else is in the classes) of its
 ///   input; its failing members are not known. An expression over several inputs that fails makes an error row
