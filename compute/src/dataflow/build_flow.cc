@@ -46,14 +46,17 @@ void Builder::import_source(GlobalId id, const expr::SourceImport& import, const
   builder.initial_capabilities();
   timely::detail::build_stepper(
       builder,
-      [queue, span, reader](timely::Setup<SqlTime>& setup) {
-        return SourceOperator(setup, setup.worker() == reader ? queue : nullptr, span);
+      [queue, span, reader, types = import.desc.type.columns,
+       fail = callbacks.on_failure](timely::Setup<SqlTime>& setup) {
+        return SourceOperator(setup, setup.worker() == reader ? queue : nullptr, span, types, fail);
       },
       oks.first, errs.first);
   const auto& columns = import.desc.type.columns;
   const auto rows = oks.second.unary(
       "Decode", timely::Exchange{DealSlices{}},
-      [types = sql_types(columns), wanted, span] { return DecodeSlices(types, wanted, span); },
+      [types = sql_types(columns), wanted, span, fail = callbacks.on_failure] {
+        return DecodeSlices(types, wanted, span, fail);
+      },
       timely::FrontierInterest::kNever);
   renderer.bind(id, {.types = columns, .oks = rows, .errs = errs.second});
 }

@@ -33,6 +33,8 @@ struct FlowCallbacks {
   std::function<void(expr::GlobalId)> on_room;
   /// Everything of an export below the time was computed. On a worker.
   std::function<void(expr::GlobalId, SqlTime)> on_upper;
+  /// What was stored cannot be decoded: the dataflow goes no further. On a worker.
+  std::function<void(Error)> on_failure;
 };
 
 struct BuiltFlow {

@@ -86,18 +86,44 @@ DataflowCore::FlowPtr DataflowCore::exporting(GlobalId id) const {
   return nullptr;
 }
 
+// An index may have gone, or moved past the dataflow's time, while the plan that reads it was made.
+std::optional<Error> DataflowCore::import_failure(GlobalId index, SqlTime as_of) const {
+  const FlowPtr from = exporting(index);
+  if (from == nullptr || (from->failures.empty() && !from->built.indexes.contains(index))) {
+    return Error{.code = ErrorCode::kNotFound, .message = "index " + expr::to_string(index) + " does not exist any more"};
+  }
+  if (const auto failure = from->failures.find(index); failure != from->failures.end()) return failure->second;
+  const IndexTraces& traces = *from->built.indexes.at(index);
+  for (const RowTraceHandle* trace : {&traces.oks, &traces.errs}) {
+    if (timely::less_equal(trace->logical_compaction(), timely::Antichain<SqlTime>{as_of})) continue;
+    return Error{.code = ErrorCode::kInvalid,
+                 .message = "index " + expr::to_string(index) + " is not readable at this time any more"};
+  }
+  return std::nullopt;
+}
+
 void DataflowCore::create(expr::DataflowDescription description) {
   const auto flow = std::make_shared<Flow>();
   flow->description = std::move(description);
+  for (const GlobalId id : flow->description.exports()) flow->uppers.emplace(id, 0);
+  flows_.push_back(flow);
+  for (const auto& [index, import] : flow->description.indexes) {
+    const std::optional<Error> failure = import_failure(index, flow->description.as_of);
+    if (!failure) continue;
+    flow->scheduled = true;  // there is nothing to start
+    return fail(*flow, *failure);
+  }
+  build(flow);
+}
+
+void DataflowCore::build(const FlowPtr& flow) {
   std::map<GlobalId, std::shared_ptr<IndexTraces>> imported;
   for (const auto& [index, import] : flow->description.indexes) {
     const FlowPtr from = exporting(index);
-    FRESHET_ASSERT(from != nullptr, index);
     imported.emplace(index, from->built.indexes.at(index));
     if (std::ranges::find(flow->upstream, from) == flow->upstream.end()) flow->upstream.push_back(from);
   }
   for (const auto& [id, source] : flow->description.sources) flow->sources.emplace(id, Source{});
-  for (const GlobalId id : flow->description.exports()) flow->uppers.emplace(id, 0);
   const auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
   const std::weak_ptr<Flow> weak = flow;
   const FlowCallbacks callbacks{
@@ -112,6 +138,12 @@ void DataflowCore::create(expr::DataflowDescription description) {
             (*post)([this, weak, id, upper] {
               if (const FlowPtr f = weak.lock()) computed(f, id, upper);
             });
+          },
+      .on_failure =
+          [this, post, weak](Error error) {
+            (*post)([this, weak, error = std::move(error)] {
+              if (const FlowPtr f = weak.lock()) fail(*f, error);
+            });
           }};
   const std::size_t block_bytes = options_.block_bytes != 0 ? options_.block_bytes : differential::kBlockBytes;
   flow->built = build_flow(runtime(), flow->description, imported, callbacks, {.block_bytes = block_bytes});
@@ -122,7 +154,6 @@ void DataflowCore::create(expr::DataflowDescription description) {
     flow->published.emplace(id, directory_.add(id, traces));
   }
   make_sinks(flow);
-  flows_.push_back(flow);
 }
 
 void DataflowCore::make_sinks(const FlowPtr& flow) {
@@ -188,6 +219,10 @@ void DataflowCore::drop(GlobalId id) {
 void DataflowCore::fail(Flow& flow, const Error& error) {
   options_.logger.warn("dataflow input failed", {{"dataflow", flow.description.name}, {"error", error.message}});
   for (const auto& [id, upper] : flow.uppers) fail_export(flow, id, error);
+  for (const FlowPtr& other : flows_) {
+    if (!other->reads(flow)) continue;
+    for (const auto& [id, upper] : other->uppers) fail_export(*other, id, error);
+  }
 }
 
 void DataflowCore::fail_export(Flow& flow, GlobalId id, const Error& error) {

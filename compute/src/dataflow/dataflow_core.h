@@ -50,7 +50,9 @@ class DataflowCore {
   };
   /// A dataflow and what the control side knows of it. Alive while exported or imported.
   struct Flow {
-    ~Flow() { built.dataflow.drop(); }
+    ~Flow() {
+      if (built.dataflow.valid()) built.dataflow.drop();
+    }
     expr::DataflowDescription description;
     BuiltFlow built{};
     std::vector<std::shared_ptr<Flow>> upstream{};
@@ -75,11 +77,14 @@ class DataflowCore {
 
   // Dataflows (dataflow_core.cc)
   void create(expr::DataflowDescription description);
+  void build(const FlowPtr& flow);
+  [[nodiscard]] std::optional<Error> import_failure(GlobalId index, SqlTime as_of) const;
   void make_sinks(const FlowPtr& flow);
   void schedule(GlobalId id);
   void allow_compaction(const compute_api::AllowCompaction& command);
   void drop(GlobalId id);
   [[nodiscard]] FlowPtr exporting(GlobalId id) const;
+  /// Its exports go no further, nor do those of the dataflows that import from it.
   void fail(Flow& flow, const Error& error);
   /// Says that an export goes no further, and answers the reads that would wait for it for ever.
   void fail_export(Flow& flow, GlobalId id, const Error& error);

@@ -27,13 +27,13 @@ void DataflowCore::peek(compute_api::Peek peek) {
   const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target);
   if (index == nullptr) return start_collection_peek(std::move(peek));
   const FlowPtr flow = exporting(index->id);
-  if (flow == nullptr || !flow->built.indexes.contains(index->id)) {
-    return fail_peek(peek.id, not_found("unknown index " + expr::to_string(index->id)));
-  }
-  if (flow->uppers.at(index->id) > peek.time) return start_index_peek(std::move(peek), *flow);
+  if (flow == nullptr) return fail_peek(peek.id, not_found("unknown index " + expr::to_string(index->id)));
+  const bool built = flow->built.indexes.contains(index->id);
+  if (built && flow->uppers.at(index->id) > peek.time) return start_index_peek(std::move(peek), *flow);
   if (const auto failure = flow->failures.find(index->id); failure != flow->failures.end()) {
     return fail_peek(peek.id, failure->second);
   }
+  if (!built) return fail_peek(peek.id, not_found("unknown index " + expr::to_string(index->id)));
   ask(*flow, peek.time);
   const GlobalId id = index->id;
   waiting_peeks_[id].push_back(std::move(peek));

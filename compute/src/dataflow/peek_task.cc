@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <freshet/base/sqlstate.h>
+
 namespace freshet::compute {
 namespace {
 
@@ -41,7 +43,10 @@ bool PeekTask::run(const base::Clock& clock, std::chrono::nanoseconds slice) {
     std::size_t count = 0;
     for (; count < kChunkRows && at_wanted(); ++count, cursor_->step()) {
       if (cursor_->diff() < 0) return answer(expr::negative_multiplicity());
-      decoder_.append(cursor_->key(), cursor_->val());
+      if (!decoder_.try_append(cursor_->key(), cursor_->val())) {
+        return answer(Error{.code = ErrorCode::kCorrupt, .sqlstate = sqlstate::kDataCorrupted,
+                            .message = "row bytes do not fit their types"});
+      }
       times_.push(peek_.time, cursor_->diff());
     }
     if (count > 0) {
@@ -86,7 +91,10 @@ std::optional<Error> PeekTask::find_error() const {
 
 void PeekTask::read_errors(Cursor& cursor, std::string_view, std::optional<Error>& least) const {
   const Result<expr::ErrorRow> row = expr::decode_error_row(cursor.val(), source_.types);
-  FRESHET_ASSERT(row.has_value());
+  if (!row) {
+    if (!least || expr::error_less(row.error(), *least)) least = row.error();
+    return;
+  }
   const std::optional<expr::ErrorRow> after = expr::apply_mfp(peek_.mfp, *row, source_.types);
   if (after && (!least || expr::error_less(after->error, *least))) least = after->error;
 }

@@ -99,15 +99,15 @@ ArrangedDecoder::ArrangedDecoder(const expr::ArrangementLayout& layout, std::spa
 }
 
 void ArrangedDecoder::append(std::string_view key, std::string_view value) {
-  if (key_ != nullptr) {
-    const Result<void> done = key_->decoder.append(key);
-    FRESHET_ASSERT(done.has_value());
-  }
-  if (value_ != nullptr) {
-    const Result<void> done = value_->decoder.append(value);
-    FRESHET_ASSERT(done.has_value());
-  }
+  const bool decoded = try_append(key, value);
+  FRESHET_ASSERT(decoded);
+}
+
+bool ArrangedDecoder::try_append(std::string_view key, std::string_view value) {
+  if (key_ != nullptr && !key_->decoder.try_append(key)) return false;
+  if (value_ != nullptr && !value_->decoder.try_append(value)) return false;
   ++rows_;
+  return true;
 }
 
 std::vector<ColumnPtr> ArrangedDecoder::finish() {

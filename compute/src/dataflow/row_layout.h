@@ -65,7 +65,10 @@ class ArrangedDecoder {
  public:
   /// `wanted`: columns of the collection, ascending.
   ArrangedDecoder(const expr::ArrangementLayout& layout, std::span<const std::size_t> wanted);
+  /// Of rows that were encoded here.
   void append(std::string_view key, std::string_view value);
+  /// Of rows as they were stored: false if they cannot be decoded; the decoder is then unusable.
+  [[nodiscard]] bool try_append(std::string_view key, std::string_view value);
   [[nodiscard]] std::size_t rows() const { return rows_; }
   /// One column for each of the collection; those not wanted are null. Starts again empty.
   std::vector<repr::ColumnPtr> finish();

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include <freshet/expr/error_row.h>
+
 namespace freshet::compute {
 
-SourceOperator::SourceOperator(timely::Setup<SqlTime>& setup, std::shared_ptr<SourceQueue> queue, SourceSpan span)
-    : queue_(std::move(queue)), span_(span) {
+SourceOperator::SourceOperator(timely::Setup<SqlTime>& setup, std::shared_ptr<SourceQueue> queue, SourceSpan span,
+                               std::vector<repr::ColumnType> types, OnFailure on_failure)
+    : queue_(std::move(queue)), span_(span), types_(std::move(types)), on_failure_(std::move(on_failure)) {
   if (queue_ == nullptr) return;
   oks_at_ = setup.capability(0);
   errs_at_ = setup.capability(1);
@@ -16,16 +19,25 @@ SourceOperator::SourceOperator(timely::Setup<SqlTime>& setup, std::shared_ptr<So
 
 void SourceOperator::step(timely::Output<SqlTime, SourceSlice>& oks,
                           timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs, timely::Context& context) {
-  while (oks_at_) {
+  while (oks_at_ && !failed_) {
     std::optional<storage_api::ReadEvent> event = queue_->take();
     if (!event) return;
-    take(std::move(*event), oks, errs);
+    if (!take(std::move(*event), oks, errs)) return;
     if (context.should_yield()) return context.activate();
   }
 }
 
-void SourceOperator::take(storage_api::ReadEvent event, timely::Output<SqlTime, SourceSlice>& oks,
+// False if what was stored cannot be decoded.
+bool SourceOperator::take(storage_api::ReadEvent event, timely::Output<SqlTime, SourceSlice>& oks,
                           timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs) {
+  const storage_api::EncodedUpdates& encoded = event.updates.errs;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    const Result<expr::ErrorRow> row = expr::decode_error_row(encoded.rows[i], types_);
+    if (row) continue;
+    failed_ = true;
+    on_failure_(row.error());
+    return false;
+  }
   const std::size_t rows = event.updates.oks.size();
   if (rows > 0) {
     const auto updates = std::make_shared<const storage_api::EncodedUpdates>(std::move(event.updates.oks));
@@ -34,13 +46,13 @@ void SourceOperator::take(storage_api::ReadEvent event, timely::Output<SqlTime, 
     }
   }
   ErrorUpdates<SqlTime> errors;
-  const storage_api::EncodedUpdates& encoded = event.updates.errs;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     const SqlTime time = std::max(encoded.time(i), span_.as_of);
     if (time < span_.until) errors.push_back({std::string(encoded.rows[i]), time, encoded.diff(i)});
   }
   if (!errors.empty()) errs.give(*errs_at_, std::move(errors));
   move_to(event.upper);
+  return true;
 }
 
 void SourceOperator::move_to(SqlTime upper) {
@@ -56,34 +68,41 @@ void SourceOperator::move_to(SqlTime upper) {
   errs_at_->downgrade(upper);
 }
 
-DecodeSlices::DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span)
+DecodeSlices::DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span,
+                           OnFailure on_failure)
     : codec_(std::move(types)),
       wanted_(std::move(wanted)),
       arity_(codec_.types().size()),
       span_(span),
-      decoder_(codec_, wanted_) {}
+      decoder_(codec_, wanted_),
+      on_failure_(std::move(on_failure)) {}
+
+// The rows of the slice into the decoder, with their times.
+Result<void> DecodeSlices::decode(const SourceSlice& slice, TimesBuilder<SqlTime>& times) {
+  const storage_api::EncodedUpdates& updates = *slice.updates;
+  std::size_t run = slice.begin;  // rows from here on are wanted and not decoded yet
+  for (std::size_t i = slice.begin; i < slice.end; ++i) {
+    const SqlTime time = std::max(updates.time(i), span_.as_of);
+    if (time >= span_.until) {
+      if (run < i) FRESHET_TRY(decoder_.append(updates.rows, run, i));
+      run = i + 1;
+      continue;
+    }
+    times.push(time, updates.diff(i));
+  }
+  if (run < slice.end) FRESHET_TRY(decoder_.append(updates.rows, run, slice.end));
+  return {};
+}
 
 void DecodeSlices::step(timely::Input<SqlTime, SourceSlice>& input,
                         timely::Output<SqlTime, Rows<SqlTime>>& output) {
   input.for_each([&](const timely::Capability<SqlTime>& at, SourceSlice slice) {
-    const storage_api::EncodedUpdates& updates = *slice.updates;
+    if (failed_at_) return;
     TimesBuilder<SqlTime> times;
-    std::size_t run = slice.begin;  // rows from here on are wanted and not decoded yet
-    const auto decode = [&](std::size_t end) {
-      if (run == end) return;
-      const Result<void> done = decoder_.append(updates.rows, run, end);
-      FRESHET_ASSERT(done.has_value());
-    };
-    for (std::size_t i = slice.begin; i < slice.end; ++i) {
-      const SqlTime time = std::max(updates.time(i), span_.as_of);
-      if (time >= span_.until) {
-        decode(i);
-        run = i + 1;
-        continue;
-      }
-      times.push(time, updates.diff(i));
+    if (const Result<void> done = decode(slice, times); !done) {
+      failed_at_ = at.retain();
+      return on_failure_(done.error());
     }
-    decode(slice.end);
     if (times.size() == 0) return;
     std::vector<repr::ColumnPtr> decoded = decoder_.finish();
     std::vector<repr::ColumnPtr> columns(arity_);

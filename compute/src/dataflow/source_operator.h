@@ -3,9 +3,11 @@
 /// slices to all, which decode them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <freshet/repr/row.h>
 #include <timely/operator.h>
@@ -32,37 +34,49 @@ struct SourceSpan {
   SqlTime until;
 };
 
-/// Invariant: holds a capability at the reader's upper (not before as_of) while the collection can change.
+using OnFailure = std::function<void(Error)>;
+
+/// Invariant: holds a capability at the reader's upper (not before as_of) while the collection can change. It
+/// stays at the first error row that cannot be decoded.
 class SourceOperator {
  public:
   /// Without a queue it does nothing: another worker reads.
-  SourceOperator(timely::Setup<SqlTime>& setup, std::shared_ptr<SourceQueue> queue, SourceSpan span);
+  SourceOperator(timely::Setup<SqlTime>& setup, std::shared_ptr<SourceQueue> queue, SourceSpan span,
+                 std::vector<repr::ColumnType> types, OnFailure on_failure);
   void step(timely::Output<SqlTime, SourceSlice>& oks, timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs,
             timely::Context& context);
 
  private:
-  void take(storage_api::ReadEvent event, timely::Output<SqlTime, SourceSlice>& oks,
+  bool take(storage_api::ReadEvent event, timely::Output<SqlTime, SourceSlice>& oks,
             timely::Output<SqlTime, ErrorUpdates<SqlTime>>& errs);
   void move_to(SqlTime upper);
 
   std::shared_ptr<SourceQueue> queue_;
   SourceSpan span_;
+  std::vector<repr::ColumnType> types_;
+  OnFailure on_failure_;
+  bool failed_ = false;
   std::optional<timely::Capability<SqlTime>> oks_at_;
   std::optional<timely::Capability<SqlTime>> errs_at_;
 };
 
-/// Decodes the columns that anybody wants; the others are null.
+/// Decodes the columns that anybody wants; the others are null. It stays for ever at the time of the first row that
+/// cannot be decoded.
 class DecodeSlices {
  public:
-  DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span);
+  DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span, OnFailure on_failure);
   void step(timely::Input<SqlTime, SourceSlice>& input, timely::Output<SqlTime, Rows<SqlTime>>& output);
 
  private:
+  Result<void> decode(const SourceSlice& slice, TimesBuilder<SqlTime>& times);
+
   repr::RowCodec codec_;
   std::vector<std::size_t> wanted_;
   std::size_t arity_;
   SourceSpan span_;
   repr::RowDecoder decoder_;
+  OnFailure on_failure_;
+  std::optional<timely::Capability<SqlTime>> failed_at_{};
 };
 
 }  // namespace freshet::compute
