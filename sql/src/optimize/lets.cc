@@ -3,6 +3,8 @@
 // that their value has by now.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "rewrite.h"
 
@@ -21,6 +23,59 @@ struct Uses {
   std::size_t count = 0;
   bool in_recursion = false;  // inside a LetRec that does not hold the binding
 };
+
+using Locals = std::set<LocalId>;
+
+/// Whether it can have a row (or an error) while the locals of `empty` have none.
+bool may_have_rows(const Relation& relation, const Locals& empty) {
+  if (const auto* constant = relation.as<Relation::Constant>()) return !constant->rows.empty() || constant->error;
+  if (const auto* get = relation.as<Relation::Get>()) {
+    const auto* id = std::get_if<LocalId>(&get->id);
+    return id == nullptr || !empty.contains(*id);
+  }
+  if (relation.as<Relation::LetRec>()) return true;
+  const auto children = relation.children();
+  const auto has_rows = [&](const Relation& child) { return may_have_rows(child, empty); };
+  if (const auto* let = relation.as<Relation::Let>()) {
+    if (has_rows(children[0])) return has_rows(children[1]);
+    Locals more = empty;
+    more.insert(let->id);
+    return may_have_rows(children[1], more);
+  }
+  if (relation.as<Relation::Join>()) return std::ranges::all_of(children, has_rows);
+  const auto* match = relation.as<Relation::Match>();
+  if (match != nullptr && match->kind != expr::MatchKind::kFull) return has_rows(children[0]);
+  return std::ranges::any_of(children, has_rows);
+}
+
+/// Bindings that begin empty and have nothing to grow from but each other stay empty. Nothing if there are none.
+std::optional<Relation> without_empty(const Relation& relation, const Relation::LetRec& rec) {
+  Locals empty(rec.ids.begin(), rec.ids.end());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < rec.ids.size(); ++i) {
+      if (empty.contains(rec.ids[i]) && may_have_rows(rec.parts[i], empty)) changed = empty.erase(rec.ids[i]) > 0;
+    }
+  }
+  std::vector<Relation> parts;
+  bool smaller = false;
+  for (std::size_t i = 0; i < rec.parts.size(); ++i) {
+    if (i < rec.ids.size() && empty.contains(rec.ids[i])) {
+      smaller = smaller || !is_empty(rec.parts[i]);
+      parts.push_back(Relation::empty(rec.parts[i].type()));
+      continue;
+    }
+    parts.push_back(rec.parts[i].transform([&](Relation r) {
+      const auto* get = r.as<Relation::Get>();
+      const auto* id = get == nullptr ? nullptr : std::get_if<LocalId>(&get->id);
+      if (id == nullptr || !empty.contains(*id)) return r;
+      smaller = true;
+      return Relation::empty(r.type());
+    }));
+  }
+  if (empty.size() == rec.ids.size()) return parts.back();
+  return smaller ? std::optional(relation.with_children(std::move(parts))) : std::nullopt;
+}
 
 class Normalizer {
  public:
@@ -60,7 +115,10 @@ class Normalizer {
     if (const auto* let = relation.as<Relation::Let>()) return rewrite_let(*let);
     const auto children = relation.children();
     if (children.empty()) return relation;
-    if (const auto* rec = relation.as<Relation::LetRec>()) note_recursive(*rec);
+    if (const auto* rec = relation.as<Relation::LetRec>()) {
+      if (const auto smaller = without_empty(relation, *rec)) return rewrite(*smaller);
+      note_recursive(*rec);
+    }
     std::vector<Relation> rewritten;
     for (const Relation& child : children) rewritten.push_back(rewrite(child));
     return relation.with_children(std::move(rewritten));
