@@ -93,8 +93,9 @@ void add_among_texts(FunctionTable& table) {
       lift([](std::string& out, View text) { out += repr::utf8::prefix(text, 1); });
   table.add_relabel(K::kText, K::kVarchar, kImplicit);
   table.add_relabel(K::kVarchar, K::kText, kImplicit);
-  table.add_relabel(K::kText, K::kBpchar, kImplicit);
-  table.add_relabel(K::kVarchar, K::kBpchar, kImplicit);
+  // Not by name alone: char(n) compares without its trailing blanks, so its bytes in a row are others.
+  table.add_cast(K::kText, K::kBpchar, kImplicit, same);
+  table.add_cast(K::kVarchar, K::kBpchar, kImplicit, same);
   table.add_cast(K::kBpchar, K::kText, kImplicit, trimmed);
   table.add_cast(K::kBpchar, K::kVarchar, kImplicit, trimmed);
   table.add_cast(K::kName, K::kText, kImplicit, same);

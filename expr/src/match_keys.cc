@@ -6,16 +6,24 @@ namespace {
 
 using repr::TypeKind;
 
-/// Kinds of one family share their key encoding.
+/// Kinds of one family share their key encoding. What one cast only renames into the other must share it: a column
+/// has the name that its plan gives it, which inlining changes.
 int key_family(TypeKind kind) {
   switch (kind) {
     case TypeKind::kInt2:
     case TypeKind::kInt4:
     case TypeKind::kInt8:
+    case TypeKind::kOid:
+    case TypeKind::kRegclass:
+    case TypeKind::kRegtype:
+    case TypeKind::kRegproc:
       return -1;
     case TypeKind::kText:
     case TypeKind::kVarchar:
       return -2;
+    case TypeKind::kTimestamp:
+    case TypeKind::kTimestampTz:
+      return -3;
     default:
       return static_cast<int>(kind);
   }
