@@ -46,7 +46,8 @@ SqlType PlanReader::type() {
   const auto kind = static_cast<TypeKind>(in_.u8());
   const auto typmod = static_cast<std::int32_t>(in_.svarint());
   const auto& kinds = repr::all_type_kinds();
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+  // Records have no bytes.
+  if (kind == TypeKind::kRecord || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     in_.bad();
     return TypeKind::kBool;
   }
@@ -54,7 +55,7 @@ SqlType PlanReader::type() {
   const auto element_kind = static_cast<TypeKind>(in_.u8());
   const auto element_typmod = static_cast<std::int32_t>(in_.svarint());
   const bool known = std::find(kinds.begin(), kinds.end(), element_kind) != kinds.end();
-  if (!known || element_kind == TypeKind::kArray) {
+  if (!known || element_kind == TypeKind::kArray || element_kind == TypeKind::kRecord) {
     in_.bad();
     return TypeKind::kBool;
   }
