@@ -41,7 +41,7 @@ void damage(const Bytes& bytes, testing::Random& random, const Decode& decode, c
 TEST_CASE("plan codec: takes no harm from damaged bytes", "[sql][property]") {
   std::size_t accepted = 0;
   std::size_t bytes_seen = 0;
-  const std::size_t rounds = testing::seed_is_fixed() ? 1 : 60;
+  const std::size_t rounds = testing::seed_is_fixed() ? 1 : 40;
   for (std::size_t round = 0; round < rounds; ++round) {
     testing::Random random = testing::seeded_random(round);
     INFO("FRESHET_SEED=" << random.seed());
@@ -59,7 +59,7 @@ TEST_CASE("plan codec: takes no harm from damaged bytes", "[sql][property]") {
            [](const expr::Relation& r) { return expr::encode(r); }, accepted);
   }
   if (testing::seed_is_fixed()) return;
-  CHECK(bytes_seen > 5000);
+  CHECK(bytes_seen > 1000);
   CHECK(accepted > 1000);  // literals, column numbers, limits: other plans, not damage
 }
 
