@@ -204,6 +204,41 @@ TEST_CASE("engine: ordered aggregates take equal values with forms last", "[comp
   CHECK(expr::row_text(codec.decode_row(content.begin()->first).value(), lists.type().columns) == "('{0,-0}'::double precision[])");
 }
 
+TEST_CASE("engine: a column that is one value does not equal one that is another, whatever their types", "[compute]") {
+  Engine engine(any_engine());
+  const Relation table = Relation::get(kTable, pair_desc().type);
+  const auto literal = [](std::int64_t value) { return Scalar::literal(Datum(value), repr::TypeKind::kInt8); };
+  const Relation minus_one = table.map({Scalar::literal(Datum(std::int32_t{-1}), repr::TypeKind::kInt4)});
+  const Relation zero = table.filter({Scalar::call(expr::function_by_signature("=(int8,int8)"), {column(1), literal(0)})});
+  const Relation joined =
+      Relation::join({minus_one, zero}, {{Scalar::column(2, minus_one.type().columns[2]), Scalar::column(4, pair_desc().type.columns[1])}})
+          .project({0, 1});
+  auto dataflow = engine.describe(joined, kView, 10);
+  dataflow.index_exports.emplace(kViewIndex, expr::IndexExport{kView, {}, joined.type()});
+  engine.world->start(dataflow);
+  CHECK(engine.read(engine.all(10, kViewIndex)).value().empty());
+}
+
+TEST_CASE("engine: the error of a recursion without an end keeps what is known after it", "[compute]") {
+  Engine engine(any_engine());
+  const Relation table = Relation::get(kTable, pair_desc().type);
+  const expr::LocalId id{0};
+  const Relation all = Relation::get(id, pair_desc().type);
+  const Relation reached = Relation::let_rec({id}, {Relation::union_all({table, all}).distinct()}, all, 0, false);
+  const Relation view = reached.map({Scalar::literal(Datum(std::int64_t{1}), repr::TypeKind::kInt8)}).project({0, 2});
+  auto dataflow = engine.describe(view, kView, 10);
+  dataflow.index_exports.emplace(kViewIndex, expr::IndexExport{kView, {column(1)}, view.type()});
+  engine.world->start(dataflow);
+  Peek one = engine.all(10, kViewIndex);
+  std::get<Peek::Index>(one.target).seek = {{Datum(std::int64_t{1})}};
+  CHECK(!engine.read(one));
+  Peek two = one;
+  std::get<Peek::Index>(two.target).seek = {{Datum(std::int64_t{2})}};
+  const Result<Rows> none = engine.read(two);
+  REQUIRE(none);
+  CHECK(none->empty());
+}
+
 expr::SinkExport sink(expr::SinkExport::Kind kind, bool with_snapshot = true) {
   return {.kind = kind, .from = kTable, .desc = pair_desc(), .with_snapshot = with_snapshot};
 }

@@ -31,11 +31,11 @@ void check(const IvmOptions& options, std::uint64_t first, std::uint64_t count) 
 }  // namespace
 
 TEST_CASE("dataflow: equals the naive interpreter at every time", "[compute][property]") {
-  check({}, 1, rounds(300));
+  check({}, 1, rounds(1000));
 }
 
 TEST_CASE("dataflow: equals the naive interpreter on threads", "[compute][property][threads]") {
-  check({.threads = true}, 100'000, rounds(30));
+  check({.threads = true}, 100'000, rounds(120));
 }
 
 TEST_CASE("naive engine: equals the naive interpreter at every time", "[compute][property]") {
