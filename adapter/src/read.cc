@@ -145,8 +145,8 @@ Future<SqlTime> SessionState::reached(SqlTime time) {
       });
 }
 
-Future<SessionState::ReadResult> SessionState::read(Relation relation,
-                                                    std::optional<sql::AsOf> as_of) {
+Future<SessionState::ReadResult> SessionState::read(Relation relation, std::optional<sql::AsOf> as_of,
+                                                    FirstRows first) {
   const CatalogPtr catalog = services.catalog.get();
   const std::set<GlobalId> named = relation.global_ids();
   bool only_tables = true;
@@ -160,8 +160,8 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation,
   Future<SqlTime> chosen = timeless ? Future<SqlTime>::ready(services.scheduler.clock().wall_micros())
                                     : choose_time(std::move(imports), as_of);
   return std::move(chosen).and_then(
-      strand, [self = shared_from_this(), relation = std::move(relation),
-               catalog](SqlTime time) mutable -> Future<ReadResult> {
+      strand, [self = shared_from_this(), relation = std::move(relation), catalog,
+               first = std::move(first)](SqlTime time) mutable -> Future<ReadResult> {
         sql::Bindings bindings{.mz_now = shown_time(time)};
         const Relation bound = sql::bind_relation(relation, bindings);
         const auto* overlay =
@@ -174,11 +174,12 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation,
           result.rows = counted_rows(constant->rows, planned->types);
           return Future<ReadResult>::ready(std::move(result));
         }
-        return self->peek(std::move(*planned), std::move(result));
+        return self->peek(std::move(*planned), std::move(result), std::move(first));
       });
 }
 
-Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult result) {
+Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult result,
+                                                    FirstRows first) {
   // Asked to stop while the time was chosen or the plan was made: compute knows no such peek yet.
   if (cancelled) return failed<ReadResult>(stopped_error());
   auto active = std::make_shared<ActiveRead>(services);
@@ -186,7 +187,8 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult
   if (!hold) return failed<ReadResult>(hold.error());
   active->hold = std::move(*hold);
   compute_api::Peek request{.id = services.compute->new_peek_id(), .target = compute_api::Peek::Index{},
-                            .time = result.time, .mfp = expr::Mfp::identity(planned.types.size())};
+                            .time = result.time, .mfp = expr::Mfp::identity(planned.types.size()),
+                            .order = std::move(first.order), .limit = first.count};
   if (auto* direct = std::get_if<PeekRead>(&planned.how)) {
     request.target = std::move(direct->target);
     request.mfp = std::move(direct->mfp);
@@ -222,7 +224,13 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult
 Future<Outcome> SessionState::select(const sql::SelectPlan& plan) {
   auto limits = sql::resolve_limits(plan.finishing);
   if (!limits) return failed<Outcome>(limits.error());
-  return read(plan.relation, plan.as_of)
+  FirstRows first;
+  if (limits->limit) {
+    first.order = plan.finishing.order_by;
+    const bool all = *limits->limit > UINT64_MAX - limits->offset;
+    first.count = all ? UINT64_MAX : *limits->limit + limits->offset;
+  }
+  return read(plan.relation, plan.as_of, std::move(first))
       .and_then(strand, [finishing = plan.finishing, desc = plan.desc, limits = *limits,
                          most_bytes = services.config.max_result_bytes](ReadResult result) -> Result<Outcome> {
         RowBatch batch = FRESHET_TRY(finish_rows(result.rows, result.types, finishing, limits, most_bytes));

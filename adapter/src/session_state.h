@@ -81,6 +81,12 @@ struct Portal {
   std::uint64_t sent = 0;
 };
 
+/// With a count, that many rows in that order are enough; more may come.
+struct FirstRows {
+  std::vector<expr::ColumnOrder> order{};
+  std::optional<std::uint64_t> count{};
+};
+
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
   SessionState(Services& s, SessionStartup startup, std::uint32_t process, std::uint32_t secret);
@@ -121,14 +127,14 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
     SqlTime time = 0;
   };
   /// The content of a relation at one time: the transaction's, the one asked for, or now.
-  Future<ReadResult> read(expr::Relation relation, std::optional<sql::AsOf> as_of);
+  Future<ReadResult> read(expr::Relation relation, std::optional<sql::AsOf> as_of, FirstRows first = {});
   /// The time at which a statement that reads `imports` reads.
   Future<SqlTime> choose_time(std::vector<GlobalId> imports, std::optional<sql::AsOf> as_of);
   /// From now on the transaction reads at `time`, whatever it will read; everything is held there.
   void fix_time(SqlTime time);
   /// `time`, once reads at it can no longer change; can be cancelled.
   Future<SqlTime> reached(SqlTime time);
-  Future<ReadResult> peek(ReadPlan planned, ReadResult result);
+  Future<ReadResult> peek(ReadPlan planned, ReadResult result, FirstRows first);
   Future<Outcome> select(const sql::SelectPlan& plan);
 
   // ---- write.cc

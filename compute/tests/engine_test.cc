@@ -107,6 +107,18 @@ TEST_CASE("engine: an ordered peek with a limit has the first rows", "[compute]"
   CHECK(rows.contains(bytes(1, 11)));
 }
 
+TEST_CASE("engine: a peek with a limit sends the first rows and no others", "[compute]") {
+  Engine engine(WorldOptions{.workers = GENERATE(1u, 3u)});
+  engine.index_table();
+  Peek peek = engine.all(10);
+  peek.limit = 2;
+  CHECK(engine.read(peek).value() == Rows{{bytes(1, 10), 1}, {bytes(1, 11), 1}});
+  peek.order = {{.column = 1, .descending = true}};
+  CHECK(engine.read(peek).value() == Rows{{bytes(2, 20), 1}, {bytes(1, 11), 1}});
+  peek.limit = 0;
+  CHECK(engine.read(peek).value().empty());
+}
+
 TEST_CASE("engine: a collection is read straight from storage", "[compute]") {
   Engine engine(any_engine());
   engine.world->commit(12, {{kTable, changed({{row(1, 10), -1}})}});

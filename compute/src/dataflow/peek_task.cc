@@ -52,8 +52,7 @@ bool PeekTask::run(const base::Clock& clock, std::chrono::nanoseconds slice) {
     if (count > 0) {
       if (Result<void> done = flush(); !done) return answer(done.error());
     }
-    const bool enough = peek_.limit && order_.empty() && rows_ >= *peek_.limit;
-    if (count < kChunkRows || enough) {
+    if (count < kChunkRows) {
       finish_ordered();
       return answer(std::nullopt);
     }
@@ -116,19 +115,19 @@ Result<void> PeekTask::flush() {
 
 Result<void> PeekTask::take(const repr::BytesVector& rows, const repr::Chunk& chunk) {
   repr::BytesVector order;
+  const bool limited = peek_.limit.has_value();
   if (!order_.empty()) order = order_.encode(chunk.columns, chunk.rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows_ += static_cast<std::uint64_t>(chunk.diff(i));
     bytes_ += rows[i].size();
-    if (!order_.empty()) {
-      candidates_.push_back({std::string(order[i]), std::string(rows[i]), chunk.diff(i)});
+    if (limited) {
+      candidates_.push_back({order_.empty() ? std::string() : std::string(order[i]), std::string(rows[i]), chunk.diff(i)});
       continue;
     }
     part_.rows.push_back(rows[i]);
     part_.diffs.push_back(chunk.diff(i));
     if (part_.rows.byte_size() >= kPartBytes) send_part();
   }
-  if (!order_.empty() && candidates_.size() > 2 * *peek_.limit + kChunkRows) prune();
+  if (limited && candidates_.size() / 2 > kChunkRows && candidates_.size() / 2 > *peek_.limit) prune();
   if (bytes_ > max_bytes_) {
     return base::Unexpected(Error{.code = ErrorCode::kExhausted, .sqlstate = "53200",
                                   .message = "result exceeds max_result_size"});
@@ -136,7 +135,7 @@ Result<void> PeekTask::take(const repr::BytesVector& rows, const repr::Chunk& ch
   return {};
 }
 
-// Keeps the first rows only.
+// Keeps the first rows only: in the order asked for, equal ones in the order of their bytes.
 void PeekTask::prune() {
   std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {
     return std::tie(a.order, a.row) < std::tie(b.order, b.row);
@@ -152,7 +151,7 @@ void PeekTask::prune() {
 }
 
 void PeekTask::finish_ordered() {
-  if (order_.empty()) return;
+  if (!peek_.limit) return;
   prune();
   for (const Candidate& candidate : candidates_) {
     part_.rows.push_back(candidate.row);

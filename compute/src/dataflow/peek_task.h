@@ -81,7 +81,6 @@ class PeekTask {
   std::vector<Candidate> candidates_{};
   compute_api::PeekResponse part_;
   std::uint64_t bytes_ = 0;
-  std::uint64_t rows_ = 0;
   std::atomic<bool> cancelled_{false};
 };
 

@@ -81,7 +81,8 @@ struct Peek {
   std::variant<Index, Collection> target;
   SqlTime time = 0;
   expr::Mfp mfp;
-  /// The first `limit` + `offset` rows in this order suffice; the controller finishes the result itself.
+  /// With a limit, the first `limit` rows in this order suffice (equal ones by their bytes); the controller finishes
+  /// the result itself.
   std::vector<expr::ColumnOrder> order{};
   std::optional<std::uint64_t> limit{};
 };
