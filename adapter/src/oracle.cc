@@ -18,8 +18,11 @@ base::Future<SqlTime> Oracle::read_timestamp() {
   std::unique_lock lock(mutex_);
   const SqlTime time = next_read(lock);
   if (time < reserved_) return base::Future<SqlTime>::ready(time);
+  // In line before (another) reservation starts: the first may have failed meanwhile, when nobody waited for it.
   waiting_.push_back({time, {}});
-  return waiting_.back().promise.future();
+  auto answer = waiting_.back().promise.future();
+  extend(lock, time);
+  return answer;
 }
 
 std::optional<SqlTime> Oracle::read_now() {
