@@ -58,8 +58,8 @@ class Dataflows {
                              repr::SqlTime time, Viewer viewer);
 
   /// A SELECT with parameters that looks up one key of an index over tables; null for any other, and where compute
-  /// has no such lookups.
-  std::unique_ptr<LookupPlan> plan_lookup(const sql::SelectPlan& select, const Catalog& catalog);
+  /// has no such lookups. `later`: it will have, once the index that was just created is there.
+  std::unique_ptr<LookupPlan> plan_lookup(const sql::SelectPlan& select, const Catalog& catalog, bool& later);
 
   /// Counts the indexes that came and went: which index a plan can use depends on it.
   [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }

@@ -94,7 +94,8 @@ std::optional<RowBatch> LookupPlan::find(const repr::DatumRow& parameters, repr:
   return std::move(*finished);
 }
 
-std::unique_ptr<LookupPlan> Dataflows::plan_lookup(const sql::SelectPlan& select, const Catalog& catalog) {
+std::unique_ptr<LookupPlan> Dataflows::plan_lookup(const sql::SelectPlan& select, const Catalog& catalog, bool& later) {
+  later = false;
   if (select.as_of) return nullptr;
   std::set<GlobalId> seen;
   for (const GlobalId id : select.relation.global_ids()) {
@@ -110,7 +111,9 @@ std::unique_ptr<LookupPlan> Dataflows::plan_lookup(const sql::SelectPlan& select
   auto open = sql::open_lookup(*optimized, found.indexes);
   if (!open) return nullptr;
   auto index = services_.compute->make_lookup(open->index, open->mfp);
-  if (index == nullptr) return nullptr;
+  // An index that was just created is not there yet.
+  later = index == nullptr;
+  if (later) return nullptr;
   bool only_tables = true;
   const std::set<GlobalId> tables = base_tables(catalog, select.relation.global_ids(), only_tables);
   return std::make_unique<LookupPlan>(std::move(*open), select.finishing, *limits,

@@ -183,7 +183,7 @@ Result<Unit> SessionState::replan(PreparedStatement& prepared) {
   auto planned = std::make_shared<PlannedStatement>(
       PlannedStatement{.statement = *prepared.statement, .plan = std::move(plan), .against = against});
   if (const auto* select = planned->plan.as<sql::SelectPlan>()) {
-    planned->lookup = services.dataflows->plan_lookup(*select, *services.catalog.get());
+    planned->lookup = services.dataflows->plan_lookup(*select, *services.catalog.get(), planned->lookup_later);
   }
   prepared.description = std::make_shared<const StatementDescription>(std::move(description));
   prepared.planned = std::move(planned);
@@ -276,6 +276,11 @@ std::optional<RowBatch> SessionState::lookup(const std::string& name, bool last)
   auto it = portals.find(name);
   if (it == portals.end() || it->second.planned == nullptr || it->second.executed) return std::nullopt;
   Portal& portal = it->second;
+  if (portal.planned->lookup_later) {
+    const auto* select = portal.planned->plan.as<sql::SelectPlan>();
+    portal.planned->lookup =
+        services.dataflows->plan_lookup(*select, *services.catalog.get(), portal.planned->lookup_later);
+  }
   LookupPlan* plan = portal.planned->lookup.get();
   if (plan == nullptr || transaction.failed || !transaction.writes.empty()) return std::nullopt;
   const bool alone = transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 0 && last;

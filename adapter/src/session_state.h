@@ -58,7 +58,9 @@ struct PlannedStatement {
   sql::Statement statement;
   sql::Plan plan;
   PlannedAgainst against;
-  std::unique_ptr<LookupPlan> lookup{};  ///< If it is one.
+  /// If it is one. Planned again when it is asked for while its index was just created and has no content yet.
+  mutable std::unique_ptr<LookupPlan> lookup{};
+  mutable bool lookup_later = false;
 };
 
 struct PreparedStatement {
