@@ -134,6 +134,7 @@ class AdapterService final : public Adapter {
     }
     for (const SessionPtr& state : all) {
       state->strand.post([state] {
+        state->stop_cause = SessionState::StopCause::kShutdown;
         state->cancelled = true;
         state->cancel_current();
       });

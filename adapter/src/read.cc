@@ -38,7 +38,11 @@ Error cancelled_error() {
 
 Error SessionState::stopped_error() const {
   Error error = cancelled_error();
-  if (timed_out) error.message = "canceling statement due to statement timeout";
+  if (stop_cause == StopCause::kTimeout) error.message = "canceling statement due to statement timeout";
+  if (stop_cause == StopCause::kShutdown) {
+    error.sqlstate = sqlstate::kAdminShutdown;
+    error.message = "terminating connection due to administrator command";
+  }
   return error;
 }
 

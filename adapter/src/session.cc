@@ -58,8 +58,8 @@ void SessionState::report_variables() {
 // ---- Running one statement, whichever protocol it came by.
 
 void SessionState::start_statement(bool last) {
-  cancelled = false;
-  timed_out = false;
+  cancelled = stop_cause == StopCause::kShutdown;
+  if (!cancelled) stop_cause = StopCause::kRequest;
   if (transaction.kind == Transaction::Kind::kNone) begin(Transaction::Kind::kImplicit);
   ++transaction.statements;
   transaction.single =
@@ -70,7 +70,7 @@ void SessionState::start_statement(bool last) {
                                          const auto alive = self.lock();
                                          if (alive == nullptr || alive->timeout == 0) return;
                                          alive->timeout = 0;
-                                         alive->timed_out = !alive->cancelled;
+                                         if (!alive->cancelled) alive->stop_cause = StopCause::kTimeout;
                                          alive->cancelled = true;
                                          alive->cancel_current();
                                        });

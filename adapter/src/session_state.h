@@ -200,7 +200,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   /// Stops whatever runs now; set by the step that can be stopped.
   base::UniqueFunction<void()> cancel_step;
   bool cancelled = false;
-  bool timed_out = false;  ///< It was statement_timeout that cancelled.
+  /// What cancelled the statement; after a shutdown every later one is cancelled, too.
+  enum class StopCause : std::uint8_t { kRequest, kTimeout, kShutdown };
+  StopCause stop_cause = StopCause::kRequest;
   base::TimerId timeout = 0;
   std::function<void()> on_close;
 };
