@@ -164,7 +164,7 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation, std::opti
   Future<SqlTime> chosen = timeless ? Future<SqlTime>::ready(services.scheduler.clock().wall_micros())
                                     : choose_time(std::move(imports), as_of);
   return std::move(chosen).and_then(
-      strand, [self = shared_from_this(), relation = std::move(relation), catalog,
+      strand, [self = shared_from_this(), relation = std::move(relation), catalog, as_of = std::move(as_of),
                first = std::move(first)](SqlTime time) mutable -> Future<ReadResult> {
         sql::Bindings bindings{.mz_now = shown_time(time)};
         const Relation bound = sql::bind_relation(relation, bindings);
@@ -178,18 +178,22 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation, std::opti
           result.rows = counted_rows(constant->rows, planned->types);
           return Future<ReadResult>::ready(std::move(result));
         }
-        return self->peek(std::move(*planned), std::move(result), std::move(first));
+        auto hold = self->services.holds->acquire(planned->imports, time);
+        // An index may have gone since the plan was made: then it is made anew, without it.
+        if (!hold && self->services.catalog.get() != catalog) {
+          return self->read(std::move(relation), std::move(as_of), std::move(first));
+        }
+        if (!hold) return failed<ReadResult>(hold.error());
+        return self->peek(std::move(*planned), std::move(*hold), std::move(result), std::move(first));
       });
 }
 
-Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, ReadResult result,
+Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, Hold hold, ReadResult result,
                                                     FirstRows first) {
   // Asked to stop while the time was chosen or the plan was made: compute knows no such peek yet.
   if (cancelled) return failed<ReadResult>(stopped_error());
   auto active = std::make_shared<ActiveRead>(services);
-  auto hold = services.holds->acquire(planned.imports, result.time);
-  if (!hold) return failed<ReadResult>(hold.error());
-  active->hold = std::move(*hold);
+  active->hold = std::move(hold);
   compute_api::Peek request{.id = services.compute->new_peek_id(), .target = compute_api::Peek::Index{},
                             .time = result.time, .mfp = expr::Mfp::identity(planned.types.size()),
                             .order = std::move(first.order), .limit = first.count};

@@ -136,7 +136,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void fix_time(SqlTime time);
   /// `time`, once reads at it can no longer change; can be cancelled.
   Future<SqlTime> reached(SqlTime time);
-  Future<ReadResult> peek(ReadPlan planned, ReadResult result, FirstRows first);
+  Future<ReadResult> peek(ReadPlan planned, Hold hold, ReadResult result, FirstRows first);
   Future<Outcome> select(const sql::SelectPlan& plan);
 
   // ---- write.cc
