@@ -251,6 +251,24 @@ TEST_CASE("engine: the error of a recursion without an end keeps what is known a
   CHECK(none->empty());
 }
 
+TEST_CASE("engine: a filter on what is known after a recursion without an end removes its error", "[compute]") {
+  Engine engine(any_engine());
+  const Relation table = Relation::get(kTable, pair_desc().type);
+  const expr::LocalId id{0};
+  const Relation all = Relation::get(id, pair_desc().type);
+  const Relation reached = Relation::let_rec({id}, {Relation::union_all({table, all}).distinct()}, all, 0, false);
+  const auto literal = [](std::int64_t value) { return Scalar::literal(Datum(value), repr::TypeKind::kInt8); };
+  const Relation known = reached.map({literal(1)}).project({0, 2});
+  const Relation view = known.filter({Scalar::call(expr::function_by_signature("=(int8,int8)"),
+                                                   {Scalar::column(1, known.type().columns[1]), literal(2)})});
+  auto dataflow = engine.describe(view, kView, 10);
+  dataflow.index_exports.emplace(kViewIndex, expr::IndexExport{kView, {}, view.type()});
+  engine.world->start(dataflow);
+  const Result<Rows> none = engine.read(engine.all(10, kViewIndex));
+  REQUIRE(none);
+  CHECK(none->empty());
+}
+
 expr::SinkExport sink(expr::SinkExport::Kind kind, bool with_snapshot = true) {
   return {.kind = kind, .from = kTable, .desc = pair_desc(), .with_snapshot = with_snapshot};
 }

@@ -45,8 +45,11 @@ class Pusher {
   Relation node(const Relation::LetRec& n, const Relation&, Predicates predicates) {
     std::vector<Relation> values;
     for (std::size_t i = 0; i < n.ids.size(); ++i) values.push_back(push(n.parts[i], {}));
-    Relation body = push(n.parts.back(), std::move(predicates));
-    return Relation::let_rec(n.ids, std::move(values), std::move(body), n.limit, n.return_at_limit);
+    // The error of a recursion that does not end is filtered by what is known of it outside, not in the body.
+    const bool fails = n.limit && !n.return_at_limit;
+    Relation body = push(n.parts.back(), fails ? Predicates() : predicates);
+    Relation whole = Relation::let_rec(n.ids, std::move(values), std::move(body), n.limit, n.return_at_limit);
+    return fails ? whole.filter(std::move(predicates)) : whole;
   }
 
   Relation node(const Relation::Filter& n, const Relation&, Predicates predicates) {

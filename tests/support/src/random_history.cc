@@ -124,7 +124,7 @@ History random_history(Random& random, const RandomSchema& schema, const PlanOpt
     const std::size_t begin = history.changes.size();
     for (CollectionState& state : states) {
       // Much at first, then little.
-      for (std::uint64_t c = n == 0 ? 8 + random.below(10) : random.below(4); c > 0; --c) {
+      for (std::uint64_t c = n == 0 ? 14 + random.below(12) : random.below(4); c > 0; --c) {
         state.change(time, errors, history.changes);
       }
     }
