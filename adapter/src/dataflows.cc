@@ -13,16 +13,30 @@ namespace freshet::adapter {
 
 using expr::Relation;
 
-// What a plan may import: every stored collection, and the live indexes that are readable at `time`.
-sql::DataflowInputs Dataflows::inputs(const Catalog& catalog, std::optional<repr::SqlTime> time) const {
+// What a plan over `roots` may import: the stored collections behind them, and the live indexes on them and on the
+// views between that are readable at `time`. The cost does not depend on what else there is.
+sql::DataflowInputs Dataflows::inputs(const Catalog& catalog, const std::set<GlobalId>& roots,
+                                      std::optional<repr::SqlTime> time) const {
   sql::DataflowInputs found;
+  std::set<GlobalId> seen = roots;
+  std::vector<GlobalId> left(roots.begin(), roots.end());
   const std::lock_guard lock(mutex_);
-  for (const auto& [id, entry] : catalog.entries()) {
+  while (!left.empty()) {
+    const GlobalId id = left.back();
+    left.pop_back();
+    const CatalogEntry* entry = catalog.entry(id);
+    if (entry == nullptr) continue;
     if (entry->is_collection()) found.stored[id] = entry->item.desc;
-    if (entry->item.kind != sql::ItemKind::kIndex) continue;
-    if (!live_indexes_.contains(id)) continue;
-    if (time && services_.holds->readable_from({id}) > *time) continue;
-    found.indexes.indexes[*entry->item.index_on].push_back({id, entry->key});
+    if (const auto on = live_indexes_.find(id); on != live_indexes_.end()) {
+      for (const GlobalId index : on->second) {
+        const CatalogEntry* definition = catalog.entry(index);
+        if (definition == nullptr || (time && services_.holds->readable_from({index}) > *time)) continue;
+        found.indexes.indexes[id].push_back({index, definition->key});
+      }
+    }
+    for (const GlobalId next : entry->depends_on) {
+      if (seen.insert(next).second) left.push_back(next);
+    }
   }
   return found;
 }
@@ -36,7 +50,7 @@ InlineOptions Dataflows::keep_indexed(const sql::DataflowInputs& inputs) {
 Result<ReadPlan> Dataflows::plan_read(
     const Relation& relation, const Catalog& catalog,
     const std::map<GlobalId, storage_api::CollectionUpdates>* overlay, repr::SqlTime time, Viewer viewer) {
-  sql::DataflowInputs found = inputs(catalog, time);
+  sql::DataflowInputs found = inputs(catalog, relation.global_ids(), time);
   InlineOptions options = keep_indexed(found);
   options.overlay = overlay;
   options.viewer = std::move(viewer);
@@ -80,7 +94,7 @@ Result<expr::DataflowDescription> Dataflows::plan_maintained(std::string name, G
                                                              const Catalog& catalog,
                                                              std::optional<repr::SqlTime> time) {
   sql::DataflowRequest request{.name = std::move(name), .id = id, .relation = relation};
-  request.inputs = inputs(catalog, time);
+  request.inputs = inputs(catalog, relation.global_ids(), time);
   // A view must not be read through an index that is computed from it.
   request.inputs.indexes.indexes.erase(id);
   const InlineOptions options = keep_indexed(request.inputs);
@@ -100,7 +114,7 @@ Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& ca
   if (entry == nullptr) return fail(sqlstate::kUndefinedTable, "the indexed object was dropped");
   sql::DataflowRequest request{.name = "index " + index.item.name.item, .id = on,
                                .relation = Relation::get(on, entry->item.desc.type)};
-  request.inputs = inputs(catalog, as_of);
+  request.inputs = inputs(catalog, {on}, as_of);
   request.inputs.indexes.indexes.erase(on);
   if (!entry->is_collection()) {
     const InlineOptions options = keep_indexed(request.inputs);
@@ -111,7 +125,7 @@ Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& ca
   dataflow.as_of = as_of;
   create(std::move(dataflow));
   const std::lock_guard lock(mutex_);
-  live_indexes_.insert(index.id());
+  live_indexes_[on].insert(index.id());
   version_.fetch_add(1, std::memory_order_release);
   return {};
 }
@@ -146,7 +160,13 @@ void Dataflows::drop_export(GlobalId id) {
   services_.compute->send(compute_api::AllowCompaction{id, repr::kClosed});
   Hold released;
   const std::lock_guard lock(mutex_);
-  if (live_indexes_.erase(id) > 0) version_.fetch_add(1, std::memory_order_release);
+  const bool named = id.kind != GlobalId::Kind::kTransient;  // not a read that has ended
+  for (auto on = live_indexes_.begin(); named && on != live_indexes_.end(); ++on) {
+    if (on->second.erase(id) == 0) continue;
+    if (on->second.empty()) live_indexes_.erase(on);
+    version_.fetch_add(1, std::memory_order_release);
+    break;
+  }
   auto held = view_holds_.find(id);
   if (held == view_holds_.end()) return;
   released = std::move(held->second);

@@ -89,7 +89,8 @@ class Dataflows {
   void create(expr::DataflowDescription dataflow);
 
  private:
-  [[nodiscard]] sql::DataflowInputs inputs(const Catalog& catalog, std::optional<repr::SqlTime> time) const;
+  [[nodiscard]] sql::DataflowInputs inputs(const Catalog& catalog, const std::set<GlobalId>& roots,
+                                           std::optional<repr::SqlTime> time) const;
   Result<ReadPlan> plan_transient(const expr::Relation& inlined, sql::DataflowInputs inputs);
 
   // A view is read through an index of its own if it has one.
@@ -98,7 +99,7 @@ class Dataflows {
   Services& services_;
   std::atomic<std::uint64_t> version_{0};
   mutable std::mutex mutex_;
-  std::set<GlobalId> live_indexes_;
+  std::map<GlobalId, std::set<GlobalId>> live_indexes_;  ///< By what they are on.
   std::map<GlobalId, Hold> view_holds_;
 };
 

@@ -81,7 +81,7 @@ Future<Outcome> SessionState::explain_timestamp(const sql::ExplainPlan& plan,
 
 Result<std::string> Dataflows::explain(const expr::Relation& relation, const Catalog& catalog,
                                        sql::ExplainPlan::Stage stage) {
-  sql::DataflowInputs found = inputs(catalog, std::nullopt);
+  sql::DataflowInputs found = inputs(catalog, relation.global_ids(), std::nullopt);
   InlineOptions options;
   options.keep = [&](const CatalogEntry& entry) { return found.indexes.indexes.contains(entry.id()); };
   const expr::Relation inlined = FRESHET_TRY(inline_views(relation, catalog, options));

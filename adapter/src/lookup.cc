@@ -103,7 +103,7 @@ std::unique_ptr<LookupPlan> Dataflows::plan_lookup(const sql::SelectPlan& select
   }
   const auto limits = sql::resolve_limits(select.finishing);
   if (!limits) return nullptr;
-  const sql::DataflowInputs found = inputs(catalog, std::nullopt);
+  const sql::DataflowInputs found = inputs(catalog, select.relation.global_ids(), std::nullopt);
   const auto inlined = inline_views(select.relation, catalog, keep_indexed(found));
   if (!inlined) return nullptr;
   const auto optimized = sql::optimize(*inlined);

@@ -144,8 +144,8 @@ KeyValues key_values(const Side& side, const PartialRow& row) {
   return out;
 }
 
-/// What the key of one side tells about the columns of the other.
-PartialRow implied(const Side& known_side, const KeyValues& keys, const Side& other) {
+/// What the key of one side tells about the columns of the other; nothing at all if no row can have such a key.
+std::optional<PartialRow> implied(const Side& known_side, const KeyValues& keys, const Side& other) {
   PartialRow row(other.types.size());
   std::vector<Fact> facts;
   for (std::size_t i = 0; i < keys.values.size(); ++i) {
@@ -153,6 +153,11 @@ PartialRow implied(const Side& known_side, const KeyValues& keys, const Side& ot
     facts.push_back({&other.key[i], *keys.values[i], known_side.key[i].type().type});
   }
   learn(facts, row);
+  for (const Fact& fact : facts) {
+    const PartialValue value = evaluate_partial(*fact.member, row, other.types);
+    if (!value.is_value()) continue;
+    if (value.value.is_null() || !same_value(value.value, fact.member->type().type, fact.value, fact.type)) return std::nullopt;
+  }
   return row;
 }
 
@@ -180,7 +185,8 @@ std::vector<ErrorRow> match_left_error(const MatchErrors& match, const ErrorRow&
   const Side left{match.left_key, match.left_types};
   const Side right{match.right_key, match.right_types};
   const KeyValues keys = key_values(left, row.known);
-  const bool matches = !keys.null;
+  const std::optional<PartialRow> other = keys.null ? std::nullopt : implied(left, keys, right);
+  const bool matches = other.has_value();
   switch (match.kind) {
     case MatchKind::kSemi:
       return matches ? std::vector<ErrorRow>{row} : std::vector<ErrorRow>{};
@@ -192,9 +198,8 @@ std::vector<ErrorRow> match_left_error(const MatchErrors& match, const ErrorRow&
   }
   std::vector<ErrorRow> out{joined(row.known, nulls(right.types.size()), row.error)};
   if (!matches) return out;
-  const PartialRow other = implied(left, keys, right);
-  out.push_back(joined(row.known, other, row.error));
-  if (match.kind == MatchKind::kFull) out.push_back(joined(nulls(left.types.size()), other, row.error));
+  out.push_back(joined(row.known, *other, row.error));
+  if (match.kind == MatchKind::kFull) out.push_back(joined(nulls(left.types.size()), *other, row.error));
   return out;
 }
 
@@ -202,23 +207,22 @@ std::vector<ErrorRow> match_right_error(const MatchErrors& match, const ErrorRow
   const Side left{match.left_key, match.left_types};
   const Side right{match.right_key, match.right_types};
   const KeyValues keys = key_values(right, row.known);
-  const bool matches = !keys.null;
+  const std::optional<PartialRow> other = keys.null ? std::nullopt : implied(right, keys, left);
   std::vector<ErrorRow> out;
   if (match.kind == MatchKind::kFull) {
     out.push_back(joined(nulls(left.types.size()), row.known, row.error));
   }
-  if (!matches) return out;
-  const PartialRow other = implied(right, keys, left);
+  if (!other) return out;
   switch (match.kind) {
     case MatchKind::kSemi:
     case MatchKind::kAnti:
-      return {ErrorRow{other, row.error}};
+      return {ErrorRow{*other, row.error}};
     case MatchKind::kLeft:
     case MatchKind::kFull:
       break;
   }
-  out.push_back(joined(other, nulls(right.types.size()), row.error));
-  out.push_back(joined(other, row.known, row.error));
+  out.push_back(joined(*other, nulls(right.types.size()), row.error));
+  out.push_back(joined(*other, row.known, row.error));
   return out;
 }
 

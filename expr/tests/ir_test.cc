@@ -242,6 +242,24 @@ TEST_CASE("error rows: a join keeps what equals something known", "[expr][ir][er
   CHECK(group_error({Datum(std::int32_t{1})}, 2, kDivision).known[0].has_value());
 }
 
+TEST_CASE("error rows: a match finds that no row can have two values in one column", "[expr][ir][errors]") {
+  // left.0 = right.0 AND left.0 = right.1
+  const std::vector<Scalar> left{column(0), column(0)};
+  const std::vector<Scalar> right{column(0), column(1)};
+  const ErrorRow apart{.known = {Datum(std::int32_t{3}), Datum(std::int32_t{0})}, .error = kDivision};
+  const ErrorRow alike{.known = {Datum(std::int32_t{3}), Datum(std::int32_t{3})}, .error = kDivision};
+  for (const MatchKind kind : {MatchKind::kSemi, MatchKind::kAnti, MatchKind::kLeft}) {
+    const MatchErrors match{kind, left, right, kTwoInts, kTwoInts};
+    CHECK(match_right_error(match, apart).empty());
+    REQUIRE_FALSE(match_right_error(match, alike).empty());
+    CHECK(match_right_error(match, alike).front().known[0].has_value());
+  }
+  const MatchErrors turned{MatchKind::kLeft, right, left, kTwoInts, kTwoInts};
+  CHECK(match_left_error(turned, apart).size() == 1);  // only without a partner
+  CHECK(match_left_error(turned, alike).size() == 2);
+  CHECK(match_left_error({MatchKind::kSemi, right, left, kTwoInts, kTwoInts}, apart).empty());
+}
+
 // -- Calls that cannot fail ---------------------------------------------------------------------
 
 TEST_CASE("literals: a sound pattern, field or divisor rules failure out", "[expr][ir][literals]") {

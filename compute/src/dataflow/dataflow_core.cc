@@ -13,6 +13,8 @@ DataflowCore::DataflowCore(DataflowComputeOptions options) : options_(options), 
 DataflowCore::~DataflowCore() {
   serial_.close();
   directory_.clear();
+  exports_.clear();
+  exports_.clear();
   flows_.clear();  // before the runtime
 }
 
@@ -73,17 +75,23 @@ timely::Runtime& DataflowCore::runtime() {
   return *runtime_;
 }
 
-bool DataflowCore::Flow::reads(const Flow& other) const {
-  return std::ranges::any_of(upstream, [&](const FlowPtr& flow) {
-    return flow.get() == &other || flow->reads(other);
-  });
+std::vector<DataflowCore::FlowPtr> DataflowCore::Flow::readers() const {
+  std::vector<FlowPtr> found;
+  const auto visit = [&found](const Flow& flow, const auto& self) -> void {
+    for (const std::weak_ptr<Flow>& weak : flow.downstream) {
+      FlowPtr reader = weak.lock();
+      if (reader == nullptr || std::ranges::find(found, reader) != found.end()) continue;
+      found.push_back(reader);
+      self(*reader, self);
+    }
+  };
+  visit(*this, visit);
+  return found;
 }
 
 DataflowCore::FlowPtr DataflowCore::exporting(GlobalId id) const {
-  for (const FlowPtr& flow : flows_) {
-    if (flow->uppers.contains(id)) return flow;
-  }
-  return nullptr;
+  const auto found = exports_.find(id);
+  return found == exports_.end() ? nullptr : found->second;
 }
 
 // An index may have gone, or moved past the dataflow's time, while the plan that reads it was made.
@@ -105,7 +113,10 @@ std::optional<Error> DataflowCore::import_failure(GlobalId index, SqlTime as_of)
 void DataflowCore::create(expr::DataflowDescription description) {
   const auto flow = std::make_shared<Flow>();
   flow->description = std::move(description);
-  for (const GlobalId id : flow->description.exports()) flow->uppers.emplace(id, 0);
+  for (const GlobalId id : flow->description.exports()) {
+    flow->uppers.emplace(id, 0);
+    exports_.emplace(id, flow);
+  }
   flows_.push_back(flow);
   for (const auto& [index, import] : flow->description.indexes) {
     const std::optional<Error> failure = import_failure(index, flow->description.as_of);
@@ -121,7 +132,10 @@ void DataflowCore::build(const FlowPtr& flow) {
   for (const auto& [index, import] : flow->description.indexes) {
     const FlowPtr from = exporting(index);
     imported.emplace(index, from->built.indexes.at(index));
-    if (std::ranges::find(flow->upstream, from) == flow->upstream.end()) flow->upstream.push_back(from);
+    if (std::ranges::find(flow->upstream, from) != flow->upstream.end()) continue;
+    flow->upstream.push_back(from);
+    std::erase_if(from->downstream, [](const std::weak_ptr<Flow>& reader) { return reader.expired(); });
+    from->downstream.push_back(flow);
   }
   for (const auto& [id, source] : flow->description.sources) flow->sources.emplace(id, Source{});
   const auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
@@ -201,6 +215,7 @@ void DataflowCore::drop(GlobalId id) {
   const FlowPtr flow = exporting(id);
   if (flow == nullptr) return;
   flow->uppers.erase(id);
+  exports_.erase(id);
   flow->views.erase(id);
   flow->subscriptions.erase(id);
   flow->built.indexes.erase(id);
@@ -219,8 +234,7 @@ void DataflowCore::drop(GlobalId id) {
 void DataflowCore::fail(Flow& flow, const Error& error) {
   options_.logger.warn("dataflow input failed", {{"dataflow", flow.description.name}, {"error", error.message}});
   for (const auto& [id, upper] : flow.uppers) fail_export(flow, id, error);
-  for (const FlowPtr& other : flows_) {
-    if (!other->reads(flow)) continue;
+  for (const FlowPtr& other : flow.readers()) {
     for (const auto& [id, upper] : other->uppers) fail_export(*other, id, error);
   }
 }

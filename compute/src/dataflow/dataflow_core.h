@@ -56,6 +56,7 @@ class DataflowCore {
     expr::DataflowDescription description;
     BuiltFlow built{};
     std::vector<std::shared_ptr<Flow>> upstream{};
+    std::vector<std::weak_ptr<Flow>> downstream{};
     std::map<GlobalId, Source> sources{};
     std::map<GlobalId, std::shared_ptr<PublishedIndex>> published{};
     std::map<GlobalId, SqlTime> uppers{};  ///< Computed, of the exports that were not dropped.
@@ -63,7 +64,8 @@ class DataflowCore {
     std::map<GlobalId, std::shared_ptr<ViewSink>> views{};
     std::map<GlobalId, Error> failures{};  ///< Of exports that go no further.
     bool scheduled = false;
-    [[nodiscard]] bool reads(const Flow& other) const;
+    /// Every dataflow that reads an index of this one, directly or not, once.
+    [[nodiscard]] std::vector<std::shared_ptr<Flow>> readers() const;
     /// The next time that a temporal filter in it, or in what it imports, knows of.
     [[nodiscard]] std::optional<SqlTime> next_future(SqlTime upper) const;
   };
@@ -133,6 +135,7 @@ class DataflowCore {
   std::unique_ptr<timely::Runtime> runtime_{};
   IndexDirectory directory_{};
   std::list<FlowPtr> flows_{};  // in order of creation
+  std::map<GlobalId, FlowPtr> exports_{};  // that were not dropped
   std::map<GlobalId, std::vector<compute_api::Peek>> waiting_peeks_{};
   std::map<compute_api::PeekId, std::shared_ptr<PeekTask>> running_peeks_{};
   std::map<compute_api::PeekId, CollectionRead> collection_reads_{};

@@ -46,9 +46,7 @@ void DataflowCore::take_event(const FlowPtr& flow, GlobalId id, storage_api::Rea
   if (change) {
     // A change is an ask for its time on everything that it meets.
     ask(*flow, *change);
-    for (const FlowPtr& other : flows_) {
-      if (other->reads(*flow)) ask(*other, *change);
-    }
+    for (const FlowPtr& reader : flow->readers()) ask(*reader, *change);
   }
   read_more(flow, id);
 }
