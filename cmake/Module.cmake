@@ -51,7 +51,7 @@ function(freshet_test module)
   target_link_libraries(${T_NAME} PRIVATE freshet::${module} ${T_DEPENDS} ${T_LIBRARIES}
       testing_main freshet::flags)
   target_include_directories(${T_NAME} PRIVATE src)
-  # Tests instantiate many templates for few rows: -O1 compiles them in two thirds of the time.
+  # Tests instantiate many templates for few rows: -O1 compiles them sooner.
   target_compile_options(${T_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   add_test(NAME ${T_NAME} COMMAND ${T_NAME})
   set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})

@@ -43,7 +43,7 @@ if(FRESHET_SANITIZE)
   target_compile_options(freshet_flags INTERFACE -Wno-error)
 endif()
 if(FRESHET_SANITIZE STREQUAL "address")
-  # Checks of each access for null and for its size are left out: they cost a third of the build, and
+  # Checks of each access for null and for its size are left out: they make the code larger, and
   # AddressSanitizer stops at such an access, too.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,vptr
       -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
