@@ -24,15 +24,6 @@ Scalar at_time(const Scalar& scalar, repr::SqlTime time) {
 /// Table functions are asked for so many rows at a time, so that a limit stops them.
 constexpr std::size_t kTableFunctionRows = 4096;
 
-void flatten(const Scalar& predicate, std::vector<Scalar>& out) {
-  const auto* conjunction = predicate.as<Scalar::And>();
-  if (conjunction == nullptr) {
-    out.push_back(predicate);
-    return;
-  }
-  for (const Scalar& argument : conjunction->arguments) flatten(argument, out);
-}
-
 class Interpreter {
  public:
   Interpreter(const std::map<GlobalId, Multiset>& inputs, const NaiveOptions& options)
@@ -171,11 +162,9 @@ class Interpreter {
 
   Result<RowsPtr> node(const Relation::Filter& n, const Relation&) {
     const RowsPtr input = FRESHET_TRY(evaluate(n.input[0]));
-    std::vector<Scalar> conjuncts;
-    for (const Scalar& predicate : n.predicates) flatten(predicate, conjuncts);
     std::vector<Scalar> plain;
     std::vector<Scalar> temporal;
-    for (const Scalar& conjunct : conjuncts) {
+    for (const Scalar& conjunct : conjuncts(n.predicates)) {
       (conjunct.contains_mz_now() ? temporal : plain).push_back(at_time(conjunct, options_.time));
     }
     return filter(*input, plain, temporal);

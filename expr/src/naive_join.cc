@@ -323,8 +323,8 @@ Result<RowsPtr> match(MatchKind kind, const RowsPtr& left_input, const RowsPtr& 
   const std::vector<Types> parts{left_input->types, right_input->types};
   const Types types = concatenated(parts);
   const MatchSplit keys = split_match(kind, on, split, types);
-  const RowsPtr left = keys.left_filter.empty() ? left_input : filter(*left_input, keys.left_filter, {});
-  const RowsPtr right = keys.right_filter.empty() ? right_input : filter(*right_input, keys.right_filter, {});
+  const RowsPtr left = keys.left_filter.empty() ? left_input : filter(*left_input, conjuncts(keys.left_filter), {});
+  const RowsPtr right = keys.right_filter.empty() ? right_input : filter(*right_input, conjuncts(keys.right_filter), {});
   const std::vector<Scalar>& left_key = keys.left_key;
   const std::vector<Scalar>& right_key = keys.right_key;
   std::vector<std::vector<Scalar>> equivalences;
@@ -338,7 +338,7 @@ Result<RowsPtr> match(MatchKind kind, const RowsPtr& left_input, const RowsPtr& 
     return select_left(kind, {*left, left_key}, {*right, right_key});
   }
   const std::vector<RowsPtr> inputs{left, right};
-  const RowsPtr pairs = filter(*FRESHET_TRY(join(inputs, equivalences, budget)), keys.residual, {});
+  const RowsPtr pairs = filter(*FRESHET_TRY(join(inputs, equivalences, budget)), conjuncts(keys.residual), {});
   const auto left_columns = columns_between(0, split);
   if (one_sided) return select_paired(kind, *left, left_key, *pairs, left_columns);
   Collector out(types);

@@ -67,7 +67,7 @@ class ReduceRun {
       const ErrorRow row = ErrorRow::of(batch_[i].row, errors_.at(i));
       out_.add_error(group_error(partial_key(row.known), arity, row.error));
     }
-    for (auto& [bytes, group] : groups_) emit(group);
+    for (auto& [key, group] : groups_) emit(key, group);
     return out_.finish();
   }
 
@@ -128,11 +128,12 @@ class ReduceRun {
     out_.add_error(group_error(PartialRow(key.begin(), key.end()), out_.types().size(), std::move(error)));
   }
 
-  void emit(const Group& group) {
+  void emit(const KeyBytes& bytes, const Group& group) {
     if (group.count == 0) return;
-    if (group.count < 0) return fail_group(group.keys.begin()->second.row, negative_multiplicity());
+    // Key bytes alone are the key in its default form: the group has no row whose form it would show.
+    if (group.count < 0) return fail_group(key_codec_.decode_row(bytes).value(), negative_multiplicity());
     DatumRow row;
-    for (const auto& [bytes, key] : group.keys) {
+    for (const auto& [form, key] : group.keys) {
       if (key.diff <= 0) continue;
       row = key.row;
       break;
@@ -196,19 +197,24 @@ Result<std::optional<std::uint64_t>> limit_of(const Relation::TopK& node, const 
   return std::optional(static_cast<std::uint64_t>(value.get<std::int64_t>()));
 }
 
-void top_rows(std::vector<const CountedRow*> rows, const Relation::TopK& node, const Types& types,
-              Collector& out) {
-  bool negative = false;
-  for (const CountedRow* row : rows) {
-    if (row->diff >= 0) continue;
-    negative = true;
-    out.add_error(top_k_error(node.group_key, ErrorRow::of(row->row, negative_multiplicity())));
+/// The error of a whole group, whose rows may look different: its columns are known in their default form.
+ErrorRow error_of_group(const std::string& key, const Relation::TopK& node, const Types& types, Error error) {
+  std::vector<repr::SqlType> key_types;
+  for (const std::size_t column : node.group_key) key_types.push_back(types[column].type);
+  const DatumRow values = repr::RowCodec(std::move(key_types)).decode_row(key).value();
+  ErrorRow out = ErrorRow::unknown(types.size(), std::move(error));
+  for (std::size_t i = 0; i < values.size(); ++i) out.known[node.group_key[i]] = values[i];
+  return out;
+}
+
+void top_rows(const std::string& key, std::vector<const CountedRow*> rows, const Relation::TopK& node,
+              const Types& types, Collector& out) {
+  const auto refuse = [&](Error error) { out.add_error(error_of_group(key, node, types, std::move(error))); };
+  if (std::ranges::any_of(rows, [](const CountedRow* row) { return row->diff < 0; })) {
+    return refuse(negative_multiplicity());
   }
-  if (negative) return;
   const auto limit = limit_of(node, rows.front()->row, types);
-  if (!limit) {
-    return out.add_error(top_k_error(node.group_key, ErrorRow::of(rows.front()->row, limit.error())));
-  }
+  if (!limit) return refuse(limit.error());
   // The rows come in canonical order, which a stable sort keeps among equals.
   std::stable_sort(rows.begin(), rows.end(), Ordering{node.order, types});
   std::uint64_t skip = node.offset;
@@ -239,7 +245,7 @@ RowsPtr top_k(const Rows& input, const Relation::TopK& node) {
     for (const std::size_t c : node.group_key) key += repr::encode_key(counted.row[c], input.types[c].type);
     groups[key].push_back(&counted);
   }
-  for (auto& [key, rows] : groups) top_rows(std::move(rows), node, input.types, out);
+  for (auto& [key, rows] : groups) top_rows(key, std::move(rows), node, input.types, out);
   return out.finish();
 }
 

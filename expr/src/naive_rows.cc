@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naive_rows.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <freshet/base/sqlstate.h>
 
 namespace freshet::expr::naive {
@@ -117,6 +120,18 @@ RowsPtr pad(const Rows& input, const Types& types, bool behind) {
     out.add_error(std::move(row));
   }
   return out.finish();
+}
+
+std::vector<Scalar> conjuncts(std::span<const Scalar> predicates) {
+  std::vector<Scalar> out;
+  for (const Scalar& predicate : predicates) {
+    if (const auto* conjunction = predicate.as<Scalar::And>()) {
+      std::ranges::move(conjuncts(conjunction->arguments), std::back_inserter(out));
+    } else {
+      out.push_back(predicate);
+    }
+  }
+  return out;
 }
 
 namespace {

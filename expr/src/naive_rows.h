@@ -77,6 +77,8 @@ Types concatenated(std::span<const Types> parts);
 DatumRow concatenated(const DatumRow& a, const DatumRow& b);
 std::vector<Scalar> all_columns(std::span<const ColumnType> types);
 
+/// The predicates with every AND taken apart: each conjunct is judged for itself, by error rows above all.
+std::vector<Scalar> conjuncts(std::span<const Scalar> predicates);
 /// Filters by predicates without mz_now(), then by `temporal` ones in which it was substituted.
 RowsPtr filter(const Rows& input, std::span<const Scalar> plain, std::span<const Scalar> temporal);
 RowsPtr project(const Rows& input, std::span<const std::size_t> columns);

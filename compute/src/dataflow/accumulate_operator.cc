@@ -161,7 +161,7 @@ AccumulateOperator::Shown AccumulateOperator::show(std::uint32_t group) const {
   if (total.records() == 0) return shown;
   shown.there = true;
   shown.key_row = groups_.key(group);
-  if (!forms_.empty()) {
+  if (!forms_.empty() && total.records() > 0) {
     const auto first = std::ranges::find_if(forms_[group], [](const auto& form) { return form.second > 0; });
     if (first != forms_[group].end()) shown.key_row += first->first;
   }

@@ -19,6 +19,11 @@ TopKProgram::TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, 
       offset_(node.offset),
       types_(types),
       codec_(sql_types(types)),
+      key_codec_([&] {
+        std::vector<repr::SqlType> key_types;
+        for (const std::size_t column : node.group_key) key_types.push_back(types[column].type);
+        return repr::RowCodec(std::move(key_types));
+      }()),
       order_(types, node.order),
       may_be_negative_(may_be_negative) {
   if (!limit_) {
@@ -32,23 +37,22 @@ TopKProgram::TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, 
   }
 }
 
-TopKProgram::Limit TopKProgram::limit_of(std::string_view row) const {
+TopKProgram::Limit TopKProgram::limit_of(std::string_view key, std::string_view row) const {
   if (fixed_limit_) return {.rows = *fixed_limit_};
   const Result<repr::Datum> value = expr::evaluate_row(*limit_, codec_.decode_row(row).value(), types_);
-  if (!value) return {.error = error(row, value.error())};
+  if (!value) return {.error = error(key, value.error())};
   if (value->is_null()) return {};
   const auto rows = value->get<std::int64_t>();
-  if (rows < 0) return {.error = error(row, sql_error("2201W", "LIMIT must not be negative"))};
+  if (rows < 0) return {.error = error(key, sql_error("2201W", "LIMIT must not be negative"))};
   return {.rows = static_cast<std::uint64_t>(rows)};
 }
 
-std::string TopKProgram::error(std::string_view row, Error error) const {
-  const expr::ErrorRow whole = expr::ErrorRow::of(codec_.decode_row(row).value(), std::move(error));
-  return expr::encode_error_row(expr::top_k_error(group_key_, whole), types_);
-}
-
-std::string TopKProgram::negative(std::string_view row) const {
-  return error(row, expr::negative_multiplicity());
+// Rows of a group may look different: key bytes alone are the key in its default form.
+std::string TopKProgram::error(std::string_view key, Error error) const {
+  const repr::DatumRow values = key_codec_.decode_row(key).value();
+  expr::ErrorRow row = expr::ErrorRow::unknown(types_.size(), std::move(error));
+  for (std::size_t i = 0; i < values.size(); ++i) row.known[group_key_[i]] = values[i];
+  return expr::encode_error_row(row, types_);
 }
 
 }  // namespace freshet::compute

@@ -101,15 +101,14 @@ class TopKProgram {
   TopKProgram(const expr::Lir::TopK& node, const ColumnTypes& types, bool may_be_negative);
 
   template <typename Group, typename Output>
-  void operator()(std::string_view, Group& group, Output& output) const {
-    const Limit limit = limit_of(row_of(group.val()));
-    if (limit.error) return push_tagged(output, kErrorTag, *limit.error, 1);
+  void operator()(std::string_view key, Group& group, Output& output) const {
+    const Limit limit = limit_of(key, row_of(group.val()));
     std::uint64_t skip = offset_;
-    std::uint64_t rest = limit.rows;
+    std::uint64_t rest = limit.error ? 0 : limit.rows;
     // Rows are put out only when the whole group proved sound.
     std::vector<std::pair<std::string, repr::Diff>> rows;
     for (; group.valid() && (rest > 0 || may_be_negative_); group.step()) {
-      if (group.diff() < 0) return push_tagged(output, kErrorTag, negative(row_of(group.val())), 1);
+      if (group.diff() < 0) return push_tagged(output, kErrorTag, error(key, expr::negative_multiplicity()), 1);
       auto count = static_cast<std::uint64_t>(group.diff());
       const std::uint64_t skipped = std::min(skip, count);
       skip -= skipped;
@@ -117,6 +116,7 @@ class TopKProgram {
       rest -= count;
       if (count > 0) rows.emplace_back(row_of(group.val()), static_cast<repr::Diff>(count));
     }
+    if (limit.error) return push_tagged(output, kErrorTag, *limit.error, 1);
     for (const auto& [row, count] : rows) push_tagged(output, kRowTag, row, count);
   }
 
@@ -127,9 +127,8 @@ class TopKProgram {
     std::uint64_t rows = UINT64_MAX;
     std::optional<std::string> error{};
   };
-  [[nodiscard]] Limit limit_of(std::string_view row) const;
-  [[nodiscard]] std::string error(std::string_view row, Error error) const;
-  [[nodiscard]] std::string negative(std::string_view row) const;
+  [[nodiscard]] Limit limit_of(std::string_view key, std::string_view row) const;
+  [[nodiscard]] std::string error(std::string_view key, Error error) const;
 
   std::vector<std::size_t> group_key_;
   std::optional<expr::Scalar> limit_;
@@ -137,6 +136,7 @@ class TopKProgram {
   std::uint64_t offset_;
   ColumnTypes types_;
   repr::RowCodec codec_;
+  repr::RowCodec key_codec_;
   OrderEncoder order_;
   bool may_be_negative_;
 };

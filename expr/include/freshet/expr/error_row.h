@@ -3,7 +3,8 @@
 ///
 /// The errs of a collection are a multiset of error rows beside its oks. A column that is known has the value
 /// every row behind this error would have; an unknown one could have any. A read fails unless a known
-/// column contradicts its predicate.
+/// column contradicts its predicate. What is known is the value, not its form (1.0, 1.00): the row of a group looks
+/// like any of its rows, and an error may come from another.
 ///
 /// The functions below are the rules by which error rows pass through plan nodes. The naive interpreter and the
 /// dataflow engine both call them, row by row (errors are rare), so that their errs agree byte for byte.
@@ -58,8 +59,8 @@ struct PartialValue {
   /// It is false or NULL for certain: no row behind it passes this predicate.
   [[nodiscard]] bool rejects() const;
 };
-/// A call is unknown if an argument is; AND, OR, CASE and COALESCE are known as soon as known arguments
-/// decide them. mz_now() is unknown.
+/// A call is unknown if an argument is, or if it sees the form of one (a cast to text); AND, OR, CASE and COALESCE
+/// are known as soon as known arguments decide them. mz_now() is unknown.
 PartialValue evaluate_partial(const Scalar& scalar, const PartialRow& row,
                               std::span<const repr::ColumnType> types);
 

@@ -32,14 +32,14 @@
 /// - Reduce: `group_error` over the group key's values. A row whose key, or an argument, filter or order of an
 ///   aggregate fails is not counted in any aggregate, and its group is in error. Arguments and orders are
 ///   evaluated only where the filter is true. Per group, n is the sum of its counts: n = 0 and it is not there; n < 0
-///   and it is an error (negative_multiplicity, keys known) instead of a row. Accumulable aggregates weigh each row by
+///   and it is an error (negative_multiplicity, keys known in their default form) instead of a row. Accumulable aggregates weigh each row by
 ///   its count, whatever its sign. For a distinct, extremum or ordered aggregate, a negative count of one of
 ///   values that count (argument and order columns together; the filter true, and not NULL but for array_agg) is an
 ///   error of the group instead of a row. An error of an aggregate's result (overflow) too. The group shows the least canonical bytes of its key columns among the rows
 ///   with a positive count after the key columns were projected; likewise MIN, MAX and DISTINCT take the
 ///   least canonical bytes among equal values. Ties and lacking order: canonical order of the argument row.
-///   Distinct (no aggregates): n > 0 gives one row, n < 0 an error with the keys known.
-/// - TopK: a negative count in a group is an error of the group (its columns known) and the group gives no rows; so
+///   Distinct (no aggregates): n > 0 gives one row, n < 0 an error with the keys known in their default form.
+/// - TopK: a negative count in a group is one error of the group (its columns known in their default form) and the group gives no rows; so
 ///   does a limit that fails, or is negative (2201W); it is evaluated on the group's first row in canonical order. Error rows by `top_k_error`; the oks of a group in
 ///   error are computed from the rows that are there.
 /// - Threshold: of equal rows, as many as their counts sum to, the least canonical bytes first. Error rows pass. Negate leaves them. Union adds them.
