@@ -82,8 +82,8 @@ std::vector<std::string> IvmCoverage::missing(std::uint64_t least) const {
              "delta join", "semi match", "anti match", "left match", "full match", "reduce distinct",
              "reduce accumulable", "reduce extrema", "reduce ordered", "top k", "negate", "threshold", "union",
              "union, consolidated", "arrange by"});
-  // Bad input, division by zero, overflow, recursion without an end, negative multiplicities.
-  want(errors, {"22000", "22012", "22003", "54000", "XX000"});
+  // Bad input, division by zero, overflow, a negative limit, recursion without an end, negative multiplicities.
+  want(errors, {"22000", "22012", "22003", "2201W", "54000", "XX000"});
   want(runs, {"1 workers, simulated", "2 workers, simulated", "3 workers, simulated", "1 workers, threads",
               "2 workers, threads", "3 workers, threads", "optimised", "unoptimised", "blocks of 64 bytes",
               "commands as bytes", "compaction"});

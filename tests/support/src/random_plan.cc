@@ -276,7 +276,7 @@ class PlanGenerator {
     std::optional<Scalar> limit;
     if (!random_.one_in(6)) limit = Scalar::literal(Datum(random_.between(1, 3)), TypeKind::kInt8);
     for (const std::size_t c : group) {
-      if (columns[c].type.kind() == TypeKind::kInt8 && random_.coin()) limit = Scalar::column(c, columns[c]);
+      if (columns[c].type.kind() == TypeKind::kInt8 && !random_.one_in(8)) limit = Scalar::column(c, columns[c]);
     }
     return input.top_k(std::move(group), std::move(order), std::move(limit), random_.one_in(6) ? 1 : 0);
   }
