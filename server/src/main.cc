@@ -27,6 +27,8 @@ constexpr std::string_view kUsage =
   --threads N              threads (default: one per core, at least two)
   --max-connections N      sessions at once (default 5000)
   --engine dataflow|naive  naive recomputes everything and is for tests
+  --compute-through-bytes on|off
+                           on sends every command to the engine and every response as bytes (tests)
   --log-level LEVEL        debug, info, warn or error (default info)
 
   freshet version          prints the version
@@ -61,6 +63,8 @@ freshet::Result<void> set(Options& options, std::string_view name, std::string v
     options.server.max_connections = FRESHET_TRY(number(name, value));
   } else if (name == "--engine" && (value == "dataflow" || value == "naive")) {
     options.server.engine = value == "naive" ? ServerConfig::Engine::kNaive : ServerConfig::Engine::kDataflow;
+  } else if (name == "--compute-through-bytes" && (value == "on" || value == "off")) {
+    options.server.commands_through_bytes = value == "on";
   } else if (name == "--log-level" && value == "debug") {
     options.log_level = LogLevel::kDebug;
   } else if (name == "--log-level" && value == "info") {
