@@ -10,20 +10,21 @@ namespace freshet::adapter {
 Hold& Hold::operator=(Hold&& other) noexcept {
   release();
   holds_ = std::exchange(other.holds_, nullptr);
+  alive_ = std::move(other.alive_);
   ids_ = std::move(other.ids_);
   time_ = other.time_;
   return *this;
 }
 
 void Hold::downgrade(SqlTime time) {
-  if (holds_ == nullptr || time <= time_) return;
+  if (holds_ == nullptr || time <= time_ || alive_.expired()) return;
   holds_->change(ids_, time_, &time);
   time_ = time;
 }
 
 void Hold::release() {
-  if (holds_ == nullptr) return;
-  std::exchange(holds_, nullptr)->change(ids_, time_, nullptr);
+  Holds* holds = std::exchange(holds_, nullptr);
+  if (holds != nullptr && !alive_.expired()) holds->change(ids_, time_, nullptr);
 }
 
 void Holds::add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros) {
@@ -94,6 +95,7 @@ Hold Holds::hold_locked(std::vector<GlobalId> ids, SqlTime time) {
   for (const GlobalId id : ids) entries_.at(id).holds.insert(time);
   Hold hold;
   hold.holds_ = this;
+  hold.alive_ = alive_;
   hold.ids_ = std::move(ids);
   hold.time_ = time;
   return hold;

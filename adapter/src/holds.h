@@ -27,6 +27,7 @@ using repr::SqlTime;
 class Holds;
 
 /// Keeps some collections readable from a time on while it lives. Move only.
+/// Lifetime: it may outlive its `Holds` (what waits for storage is dropped with storage, after us), and then does nothing.
 class Hold {
  public:
   Hold() = default;
@@ -41,6 +42,7 @@ class Hold {
  private:
   friend class Holds;
   Holds* holds_ = nullptr;
+  std::weak_ptr<const bool> alive_{};  ///< As long as `holds_`.
   std::vector<GlobalId> ids_;
   SqlTime time_ = 0;
 };
@@ -78,6 +80,7 @@ class Holds {
   void advance(GlobalId id, Entry& entry);
 
   Compact compact_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   mutable std::mutex mutex_;
   std::map<GlobalId, Entry> entries_;
 };

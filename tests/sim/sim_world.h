@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// `SimWorld`: the whole system on one thread, from a seed: SQL in, kill, restart, SQL in.
 ///
-/// Storage, persist, compute (the naive engine), adapter and sessions run as they are; clock, tasks, Blob and
-/// Consensus are simulated. A killed server is dropped with everything that was under way; Blob and Consensus
-/// stay.
+/// Storage, persist, compute, adapter and sessions run as they are; clock, tasks, workers, Blob and Consensus are
+/// simulated. A killed server is dropped with everything that was under way; Blob and Consensus stay.
+/// Invariant: the same seed, options and calls give the same run, to the last task.
 ///
-///     SimWorld world(seed);
+///     SimWorld world(seed, engine_of(seed));
 ///     world.start();
 ///     world.sql("INSERT INTO t VALUES (1)");   // rows as text, or the error
 ///     world.kill(); world.start();
@@ -18,14 +18,32 @@
 #include <vector>
 
 #include <freshet/adapter/adapter.h>
+#include <freshet/compute/dataflow_compute.h>
 #include <freshet/compute/naive_compute.h>
+#include <freshet/compute_api/bytes_compute.h>
 #include <freshet/persist/client.h>
 #include <freshet/storage/storage.h>
 #include <testing/sim_scheduler.h>
+#include <timely/sim_executor.h>
 
 namespace testing {
 
 using TextRows = std::vector<std::vector<std::string>>;
+
+struct SimEngine {
+  bool naive = false;  ///< The engine that recomputes, instead of the dataflow engine.
+  std::uint32_t workers = 1;
+  bool through_bytes = false;    ///< Each command and response is encoded and decoded.
+  std::size_t block_bytes = 0;   ///< Of arrangements; 0: as in production.
+};
+
+/// All of them take their turn as seeds go by; the dataflow engine has three of four.
+inline SimEngine engine_of(std::uint64_t seed) {
+  return {.naive = seed % 4 == 3,
+          .workers = static_cast<std::uint32_t>(1 + seed % 3),
+          .through_bytes = seed % 2 == 0,
+          .block_bytes = seed % 5 == 0 ? std::size_t{256} : 0};
+}
 
 /// One run of the server; everything in it dies together.
 struct SimServer {
@@ -33,14 +51,15 @@ struct SimServer {
   freshet::base::Metrics metrics{};
   std::unique_ptr<freshet::persist::PersistClient> client{};
   std::unique_ptr<freshet::storage_api::Storage> storage{};
+  std::unique_ptr<timely::SimExecutor> executor{};
   std::unique_ptr<freshet::compute_api::Compute> compute{};
   std::unique_ptr<freshet::adapter::Adapter> adapter{};
 };
 
 class SimWorld {
  public:
-  explicit SimWorld(std::uint64_t seed)
-      : sim_(seed), blob_(freshet::persist::make_memory_blob()),
+  explicit SimWorld(std::uint64_t seed, SimEngine engine = {})
+      : sim_(seed), engine_(engine), blob_(freshet::persist::make_memory_blob()),
         consensus_(freshet::persist::make_memory_consensus()) {}
   ~SimWorld() { kill(); }
 
@@ -57,9 +76,10 @@ class SimWorld {
         freshet::persist::Environment{*s.process, *blob_, *consensus_, *log_, s.metrics},
         freshet::persist::ClientOptions{.seed = sim_.random().next()});
     s.storage = FRESHET_TRY(sim_.wait(freshet::storage::make_durable_storage({*s.process, *log_}, *s.client)));
-    s.compute = freshet::compute::make_naive_compute({*s.process, *s.storage, *log_});
+    make_compute();
     s.adapter = FRESHET_TRY(sim_.wait(freshet::adapter::Adapter::start(
-        {*s.process, *s.storage, *s.compute, *log_, s.metrics}, {.seed = sim_.random().next()})));
+        {*s.process, *s.storage, *s.compute, *log_, s.metrics},
+        {.workers = engine_.workers, .seed = sim_.random().next()})));
     session_ = FRESHET_TRY(s.adapter->new_session({}));
     return {};
   }
@@ -92,6 +112,23 @@ class SimWorld {
   }
 
  private:
+  void make_compute() {
+    SimServer& s = *server_;
+    if (engine_.naive) {
+      s.compute = freshet::compute::make_naive_compute({*s.process, *s.storage, *log_});
+    } else {
+      s.executor = std::make_unique<timely::SimExecutor>(sim_.random().next(), *s.process, [this] { return sim_.step(); });
+      s.compute = freshet::compute::make_dataflow_compute({.scheduler = *s.process,
+                                                           .executor = *s.executor,
+                                                           .storage = *s.storage,
+                                                           .logger = *log_,
+                                                           .metrics = s.metrics,
+                                                           .workers = engine_.workers,
+                                                           .block_bytes = engine_.block_bytes});
+    }
+    if (engine_.through_bytes) s.compute = std::make_unique<freshet::compute_api::BytesCompute>(std::move(s.compute));
+  }
+
   freshet::Result<void> drain(freshet::adapter::Rows& result, TextRows& rows) {
     while (true) {
       const auto batch = FRESHET_TRY(sim_.wait(result.stream->next(100)));
@@ -108,6 +145,7 @@ class SimWorld {
   }
 
   SimScheduler sim_;
+  SimEngine engine_;
   std::unique_ptr<freshet::base::Logger> log_ = freshet::base::make_null_logger();
   std::unique_ptr<freshet::persist::Blob> blob_;
   std::unique_ptr<freshet::persist::Consensus> consensus_;

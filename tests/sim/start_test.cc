@@ -21,7 +21,7 @@ std::string joined(const freshet::Result<TextRows>& rows) {
 TEST_CASE("sim start: views over tables go on after kills with writes and time between", "[sim][property]") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    SimWorld world(seed);
+    SimWorld world(seed, engine_of(seed));
     REQUIRE(world.start());
     freshet::base::Random random(seed * 7919);
     constexpr int kTables = 3;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lives of a server: views and indexes come and go while rows change and the process is killed. Whatever is
+// maintained equals the query that recomputes it, at the same time.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <catch2/catch.hpp>
+#include <testing/random.h>
+
+#include "sim_world.h"
+
+namespace testing {
+namespace {
+
+constexpr std::array kQueries{
+    "SELECT k, sum(v) AS s, count(*) AS n FROM a GROUP BY k",
+    "SELECT k, max(v) AS m, min(v) AS l FROM a GROUP BY k",
+    "SELECT a.k, a.v, b.v AS w FROM a, b WHERE a.k = b.k",
+    "SELECT a.k, a.v, b.v AS w FROM a LEFT JOIN b ON a.k = b.k AND b.v > 1",
+    "SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
+    "SELECT k, v FROM a WHERE v IN (SELECT v FROM b)",
+    "SELECT k, v FROM a UNION SELECT k, v FROM b",
+    "SELECT k, v FROM a EXCEPT ALL SELECT k, v FROM b",
+    "SELECT k, v FROM (SELECT k, v FROM a ORDER BY v DESC, k LIMIT 3) AS first",
+    "SELECT k, 10 / v AS q FROM a",
+    "SELECT a.k, count(*) AS n FROM a, b, a AS c WHERE a.k = b.k AND b.v = c.v GROUP BY a.k",
+    "WITH MUTUALLY RECURSIVE r (k int, v int) AS (SELECT k, v FROM a UNION SELECT r.k, b.v FROM r, b WHERE r.v = b.k) "
+    "SELECT k, v FROM r",
+};
+
+std::string text_of(const freshet::Result<TextRows>& rows) {
+  if (!rows) return "error " + std::string(rows.error().sqlstate.view()) + " " + rows.error().message;
+  std::vector<std::string> lines;
+  for (const auto& row : *rows) {
+    std::string& line = lines.emplace_back();
+    for (const auto& cell : row) line += cell + ",";
+  }
+  std::ranges::sort(lines);
+  std::string out;
+  for (const std::string& line : lines) out += line + " ";
+  return out;
+}
+
+/// How often what the test is about happened.
+struct Seen {
+  int rows = 0;
+  int errors = 0;
+  int unfinished = 0;  ///< Kills that left a statement without an answer.
+};
+
+class Life {
+ public:
+  Life(std::uint64_t seed, Seen& seen) : random_(seed * 31 + 7), world_(seed, engine_of(seed)), seen_(seen) {}
+
+  void run() {
+    start();
+    must("CREATE TABLE a (k int, v int)");
+    must("CREATE TABLE b (k int, v int)");
+    for (int step = 0; step < 40; ++step) {
+      switch (random_.below(10)) {
+        case 0:
+          create();
+          break;
+        case 1:
+          drop();
+          break;
+        case 2:
+          world_.sim().run_for(std::chrono::milliseconds(random_.below(3000)));
+          break;
+        case 3:
+          if (random_.one_in(3)) killed_in_the_middle();
+          break;
+        case 4:
+          transaction();
+          break;
+        case 5:
+        case 6:
+          if (!views_.empty()) check(views_[random_.below(views_.size())]);
+          break;
+        default:
+          must(change());
+      }
+    }
+    for (const View& view : views_) check(view);
+  }
+
+ private:
+  struct View {
+    std::string name;
+    std::string query;
+    bool materialized;
+  };
+
+  void start() {
+    const auto started = world_.start();
+    INFO((started ? "" : started.error().message));
+    REQUIRE(started);
+  }
+  void must(const std::string& text) {
+    const auto done = world_.sql(text);
+    INFO(text << ": " << text_of(done));
+    REQUIRE(done);
+  }
+  std::string number(std::uint64_t below) { return std::to_string(random_.below(below)); }
+
+  std::string change() {
+    const std::string table = random_.coin() ? "a" : "b";
+    switch (random_.below(6)) {
+      case 0:
+        return "DELETE FROM " + table + " WHERE k = " + number(4);
+      case 1:
+        return "UPDATE " + table + " SET v = v + 1 WHERE k = " + number(4);
+      default: {
+        std::string text = "INSERT INTO " + table + " VALUES ";
+        for (std::uint64_t rows = 1 + random_.below(3); rows > 0; --rows) {
+          const std::string value = random_.one_in(12) ? "0" : random_.one_in(8) ? "NULL" : std::to_string(1 + random_.below(4));
+          text += "(" + number(4) + ", " + value + ")" + (rows > 1 ? ", " : "");
+        }
+        return text;
+      }
+    }
+  }
+
+  void create() {
+    const std::string n = std::to_string(next_++);
+    View view{"view" + n, kQueries[random_.below(kQueries.size())], random_.coin()};
+    must((view.materialized ? "CREATE MATERIALIZED VIEW " : "CREATE VIEW ") + view.name + " AS " + view.query);
+    if (!view.materialized || random_.one_in(3)) must("CREATE INDEX index" + n + " ON " + view.name + " (k)");
+    views_.push_back(std::move(view));
+  }
+  void drop() {
+    if (views_.empty()) return;
+    const auto view = views_.begin() + static_cast<std::ptrdiff_t>(random_.below(views_.size()));
+    must((view->materialized ? "DROP MATERIALIZED VIEW " : "DROP VIEW ") + view->name);
+    views_.erase(view);
+  }
+  void transaction() {
+    must("BEGIN");
+    for (std::uint64_t n = random_.below(3); n > 0; --n) must("INSERT INTO a VALUES (" + number(4) + ", 1)");
+    must("INSERT INTO b VALUES (" + number(4) + ", 2)");
+    must(random_.coin() ? "COMMIT" : "ROLLBACK");
+  }
+  void killed_in_the_middle() {
+    const std::string text = random_.one_in(3)    ? "CREATE MATERIALIZED VIEW half AS SELECT k, v FROM a"
+                             : random_.one_in(3) ? "SELECT a.k FROM a, b"
+                                                 : change();
+    {
+      auto pending = world_.begin(text);
+      for (std::uint64_t steps = random_.below(200); steps > 0 && !pending.is_ready(); --steps) world_.sim().step();
+      seen_.unfinished += pending.is_ready() ? 0 : 1;
+    }
+    world_.kill();
+    if (random_.coin()) world_.sim().run_for(std::chrono::milliseconds(random_.below(5000)));
+    start();
+    must("DROP MATERIALIZED VIEW IF EXISTS half");
+  }
+  // What a reader of the view sees, of all of it and of one key, is what the query gives at the same time.
+  void check(const View& view) {
+    must("BEGIN");
+    const std::string where = random_.coin() ? "" : " WHERE k = " + number(4);
+    const std::string maintained = text_of(world_.sql("SELECT * FROM " + view.name + where));
+    const bool failed = maintained.starts_with("error");
+    if (failed) {
+      must("ROLLBACK");
+      must("BEGIN");
+    }
+    const std::string recomputed = text_of(world_.sql("SELECT * FROM (" + view.query + ") AS q" + where));
+    must(failed || recomputed.starts_with("error") ? "ROLLBACK" : "COMMIT");
+    INFO(view.name << " AS " << view.query << where);
+    CHECK(maintained == recomputed);
+    if (!maintained.empty()) ++(failed ? seen_.errors : seen_.rows);
+  }
+
+  freshet::base::Random random_;
+  SimWorld world_;
+  Seen& seen_;
+  std::vector<View> views_{};
+  int next_ = 0;
+};
+
+TEST_CASE("sim life: what is maintained equals what is recomputed, across kills", "[sim][property]") {
+  const char* rounds = std::getenv("FRESHET_ROUNDS");
+  const std::uint64_t count = seed_is_fixed() ? 1 : rounds == nullptr ? 200 : std::strtoull(rounds, nullptr, 10);
+  Seen seen;
+  for (std::uint64_t seed = base_seed(1), end = seed + count; seed < end; ++seed) {
+    CAPTURE(seed);
+    Life(seed, seen).run();
+  }
+  if (seed_is_fixed() || rounds != nullptr) return;
+  CHECK(seen.rows > 200);
+  CHECK(seen.errors > 5);
+  CHECK(seen.unfinished > 20);
+}
+
+}  // namespace
+}  // namespace testing
