@@ -232,7 +232,9 @@ void DataflowCore::drop(GlobalId id) {
 }
 
 void DataflowCore::fail(Flow& flow, const Error& error) {
-  options_.logger.warn("dataflow input failed", {{"dataflow", flow.description.name}, {"error", error.message}});
+  // That what it reads was dropped is nobody's failure: the dataflow goes soon, too.
+  const auto level = error.code == ErrorCode::kNotFound ? base::LogLevel::kDebug : base::LogLevel::kWarn;
+  options_.logger.write(level, "dataflow input failed", {{"dataflow", flow.description.name}, {"error", error.message}});
   for (const auto& [id, upper] : flow.uppers) fail_export(flow, id, error);
   for (const FlowPtr& other : flow.readers()) {
     for (const auto& [id, upper] : other->uppers) fail_export(*other, id, error);

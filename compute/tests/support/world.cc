@@ -186,6 +186,14 @@ void World::commit(SqlTime time, const std::map<GlobalId, TableChange>& changes)
   wait(storage_->commit(std::move(commit))).value();
 }
 
+void World::commit_bytes(SqlTime time, GlobalId id, const std::vector<std::string>& rows,
+                         const std::vector<std::string>& errors) {
+  storage_api::TableCommit commit{.time = time};
+  for (const std::string& row : rows) commit.appends[id].oks.push_back(row, time, 1);
+  for (const std::string& row : errors) commit.appends[id].errs.push_back(row, time, 1);
+  wait(storage_->commit(std::move(commit))).value();
+}
+
 std::map<GlobalId, Multiset> World::tables_at(SqlTime time) const {
   std::map<GlobalId, Multiset> result;
   for (const auto& [id, table] : tables_) {

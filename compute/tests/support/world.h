@@ -49,6 +49,8 @@ class World {
   void create_view(GlobalId id, freshet::repr::RelationDesc desc, SqlTime since);
   /// One change of several tables at `time`, and of what the model thinks they hold.
   void commit(SqlTime time, const std::map<GlobalId, TableChange>& changes);
+  /// The same with rows and error rows as bytes, of which the model hears nothing.
+  void commit_bytes(SqlTime time, GlobalId id, const std::vector<std::string>& rows, const std::vector<std::string>& errors);
   /// What the tables held at `time`.
   [[nodiscard]] std::map<GlobalId, Multiset> tables_at(SqlTime time) const;
 
