@@ -358,6 +358,21 @@ TEST_CASE("engine: a peek at a time that has not come is answered when it comes,
   CHECK(engine.read(unknown).error().code == ErrorCode::kNotFound);
 }
 
+TEST_CASE("engine: a peek that waits for an index that is dropped has an error", "[compute]") {
+  Engine engine(any_engine());
+  expr::DataflowDescription dataflow{.name = "index"};
+  dataflow.sources.emplace(kTable, expr::SourceImport{pair_desc()});
+  dataflow.index_exports.emplace(kTableIndex, expr::IndexExport{kTable, {column(0)}, pair_desc().type});
+  dataflow.as_of = 10;
+  // It is not scheduled, so its time does not come.
+  engine.world->send(compute_api::CreateDataflow{dataflow});
+  Peek peek = engine.all(10);
+  peek.id = {9, 9};
+  engine.world->send(peek);
+  engine.world->allow_compaction(kTableIndex, repr::kClosed);
+  CHECK(engine.world->answer_of({9, 9}).error().code == ErrorCode::kNotFound);
+}
+
 TEST_CASE("engine: a result beyond the limit is refused", "[compute]") {
   Engine engine(any_engine());
   engine.index_table();

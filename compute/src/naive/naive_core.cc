@@ -91,6 +91,11 @@ void NaiveCore::allow_compaction(const compute_api::AllowCompaction& command) {
   flow->sinces.erase(command.id);
   flow->sinks.erase(command.id);
   drop_unused();
+  for (auto peek = peeks_.begin(); peek != peeks_.end();) {
+    const auto* index = std::get_if<compute_api::Peek::Index>(&peek->second.peek.target);
+    const bool lost = index != nullptr && index->id == command.id;
+    peek = lost && answer_index_peek(peek->second) ? peeks_.erase(peek) : std::next(peek);
+  }
   respond(compute_api::Dropped{command.id});
 }
 

@@ -237,6 +237,10 @@ Result<std::map<std::string, Diff>> World::peek(compute_api::Peek peek) {
   peek.id = {7, next_peek_++};
   const compute_api::PeekId id = peek.id;
   send(std::move(peek));
+  return answer_of(id);
+}
+
+Result<std::map<std::string, Diff>> World::answer_of(compute_api::PeekId id) {
   const bool came = run_until([&] {
     std::lock_guard lock(mutex_);
     const auto parts = received_.peeks.find(id);

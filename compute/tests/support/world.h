@@ -61,6 +61,8 @@ class World {
   Result<void> wait_for(GlobalId id, SqlTime time);
   /// All rows of an index (or those under some keys), or the error that a reader sees.
   Result<std::map<std::string, Diff>> peek(freshet::compute_api::Peek peek);
+  /// The same for one that was sent.
+  Result<std::map<std::string, Diff>> answer_of(freshet::compute_api::PeekId id);
   /// What a durable collection holds at `time`, error rows included.
   Result<Multiset> stored(GlobalId id, freshet::repr::RelationType type, SqlTime time);
   /// The responses of a subscription so far.
