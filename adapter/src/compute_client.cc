@@ -10,6 +10,27 @@ using base::Promise;
 using compute_api::PeekResponse;
 using compute_api::SubscribeResponse;
 
+namespace {
+
+/// What readers are told of that which storage or compute met on the way to an answer.
+Error for_readers(Error error) {
+  if (error.sqlstate != SqlState{}) return error;
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      return sql_error(sqlstate::kUndefinedTable, "an object that is read was dropped");
+    case ErrorCode::kCorrupt:
+      error.sqlstate = sqlstate::kDataCorrupted;
+      return error;
+    case ErrorCode::kExhausted:
+      error.sqlstate = sqlstate::kDiskFull;
+      return error;
+    default:
+      return error;
+  }
+}
+
+}  // namespace
+
 std::size_t PeekResult::rows() const {
   std::size_t sum = 0;
   for (const PeekResponse& part : parts) sum += part.rows.size();
@@ -148,18 +169,12 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
     const auto queue = subscription(batch->id);
     if (queue == nullptr) return;
     if (batch->error) {
-      queue->fail_with(std::move(*batch->error));
+      queue->fail_with(for_readers(std::move(*batch->error)));
     } else {
       queue->push(std::move(*batch));
     }
   } else if (auto* failure = std::get_if<compute_api::ExportFailure>(&response)) {
-    if (failure->error.code == ErrorCode::kCorrupt && failure->error.sqlstate == SqlState{}) {
-      failure->error.sqlstate = sqlstate::kDataCorrupted;
-    }
-    if (failure->error.code == ErrorCode::kNotFound && failure->error.sqlstate == SqlState{}) {
-      failure->error = sql_error(sqlstate::kUndefinedTable, "an object that is read was dropped");
-    }
-    mark_failed(failure->id, std::move(failure->error));
+    mark_failed(failure->id, for_readers(std::move(failure->error)));
   } else if (auto* dropped = std::get_if<compute_api::Dropped>(&response)) {
     const std::lock_guard lock(mutex_);
     failures_.erase(dropped->id);
@@ -203,7 +218,7 @@ void ComputeClient::receive_peek(PeekResponse response) {
   lock.unlock();
   if (too_large && !last) cancel_peek(id);
   if (error) {
-    done.promise.resolve(fail(std::move(*error)));
+    done.promise.resolve(fail(for_readers(std::move(*error))));
   } else {
     done.promise.resolve(std::move(done.result));
   }

@@ -193,5 +193,47 @@ TEST_CASE("sim life: what is maintained equals what is recomputed, across kills"
   CHECK(seen.unfinished > 20);
 }
 
+// Whatever a statement reads, or is to be built on, may be dropped while it is under way: it comes out as if
+// before or after, and never as an internal error.
+TEST_CASE("sim life: who reads what is dropped meanwhile has its rows, or is told so", "[sim][property]") {
+  const char* rounds = std::getenv("FRESHET_ROUNDS");
+  const std::uint64_t count = seed_is_fixed() ? 1 : rounds == nullptr ? 400 : std::strtoull(rounds, nullptr, 10);
+  constexpr std::array kReads{"SELECT count(*) FROM t, m", "SELECT * FROM m", "SELECT * FROM i WHERE k = 1",
+                              "SELECT k, count(*) FROM i GROUP BY k", "SELECT * FROM t",
+                              "CREATE MATERIALIZED VIEW n AS SELECT k FROM m", "CREATE INDEX j ON i (s)"};
+  constexpr std::array kDrops{"DROP TABLE t CASCADE", "DROP MATERIALIZED VIEW m CASCADE", "DROP VIEW i CASCADE", "DROP INDEX x"};
+  int rows = 0;
+  int dropped = 0;
+  for (std::uint64_t seed = base_seed(1), end = seed + count; seed < end; ++seed) {
+    SimWorld world(seed, engine_of(seed));
+    REQUIRE(world.start());
+    freshet::base::Random random(seed);
+    for (const char* text : {"CREATE TABLE t (k int, v int)", "INSERT INTO t VALUES (1, 2), (1, 3), (2, 4)",
+                             "CREATE MATERIALIZED VIEW m AS SELECT k, v + 1 AS w FROM t",
+                             "CREATE VIEW i AS SELECT k, sum(v) AS s FROM t GROUP BY k", "CREATE INDEX x ON i (k)"}) {
+      REQUIRE(world.sql(text));
+    }
+    const auto session = world.open();
+    const char* read = kReads[random.below(kReads.size())];
+    const char* drop = kDrops[random.below(kDrops.size())];
+    CAPTURE(seed, read, drop);
+    auto pending = SimWorld::begin(*session, read);
+    for (std::uint64_t steps = random.below(120); steps > 0 && !pending.is_ready(); --steps) world.sim().step();
+    const auto gone = world.sql(drop);
+    INFO(text_of(gone));
+    CHECK((gone || text_of(gone).starts_with("error 2BP01")));  // something was built on it in time
+    const auto answer = world.finish(*session, std::move(pending));
+    if (answer) {
+      ++rows;
+      continue;
+    }
+    ++dropped;
+    CHECK_THAT(text_of(answer), Catch::StartsWith("error 42P01"));
+  }
+  if (seed_is_fixed()) return;
+  CHECK(rows > 50);
+  CHECK(dropped > 10);
+}
+
 }  // namespace
 }  // namespace testing

@@ -103,12 +103,29 @@ class SimWorld {
     FRESHET_TRY(sim_.wait(session_->sync()));
     return rows;
   }
+  /// Runs a statement of another session to its end, from where `begin` left it.
+  freshet::Result<TextRows> finish(freshet::adapter::Session& session,
+                                   freshet::base::Future<freshet::adapter::Outcome> pending) {
+    auto outcome = sim_.wait(std::move(pending));
+    TextRows rows;
+    freshet::Result<void> done{};
+    if (outcome) {
+      if (auto* result = std::get_if<freshet::adapter::Rows>(&*outcome)) done = drain(*result, rows);
+    } else {
+      done = freshet::base::Unexpected(outcome.error());
+    }
+    FRESHET_TRY(sim_.wait(session.sync()));
+    if (!done) return freshet::base::Unexpected(done.error());
+    return rows;
+  }
+  std::unique_ptr<freshet::adapter::Session> open() { return server_->adapter->new_session({}).value(); }
 
   /// Starts a statement and does not wait: for killing in the middle.
-  freshet::base::Future<freshet::adapter::Outcome> begin(const std::string& text) {
-    auto statements = session_->parse(text);
+  freshet::base::Future<freshet::adapter::Outcome> begin(const std::string& text) { return begin(*session_, text); }
+  static freshet::base::Future<freshet::adapter::Outcome> begin(freshet::adapter::Session& session, const std::string& text) {
+    auto statements = session.parse(text);
     FRESHET_ASSERT(statements && statements->size() == 1, text);
-    return session_->run((*statements)[0], true);
+    return session.run((*statements)[0], true);
   }
 
  private:
