@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <deque>
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <freshet/base/assert.h>
 #include <freshet/base/scheduler.h>
 
 namespace freshet::base {
 
-struct Strand::State : std::enable_shared_from_this<Strand::State> {
+struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::State> {
   explicit State(Scheduler& s) : scheduler(s) {}
 
-  void post(Task task) {
-    {
-      std::lock_guard lock(mutex);
-      if (closed) return;
-      tasks.push_back(std::move(task));
-      if (active) return;
-      active = true;
-    }
-    schedule();
+  void post(Task task) override {
+    if (add(std::move(task))) schedule();
+  }
+  [[nodiscard]] std::shared_ptr<TaskQueue> handle() override { return shared_from_this(); }
+
+  // True if the caller has to see to it that the strand runs.
+  bool add(Task task) {
+    const std::lock_guard lock(mutex);
+    if (closed) return false;
+    waiting.push_back(std::move(task));
+    return !std::exchange(active, true);
   }
 
   /// What the scheduler has of the strand. If it is dropped without having run (a stopped scheduler, a
@@ -32,7 +35,9 @@ struct Strand::State : std::enable_shared_from_this<Strand::State> {
     Runner(Runner&&) noexcept = default;
     Runner& operator=(Runner&&) = delete;
     ~Runner() {
-      if (state_ != nullptr) state_->close();
+      if (state_ == nullptr) return;
+      state_->close();
+      state_->drop_running();
     }
     void operator()() { std::exchange(state_, nullptr)->run(); }
 
@@ -43,39 +48,51 @@ struct Strand::State : std::enable_shared_from_this<Strand::State> {
   void schedule() { scheduler.post(Runner(shared_from_this())); }
 
   void close() {
-    std::deque<Task> dropped;  // outlives the lock: destroying a task may post to this strand
+    std::vector<Task> dropped;  // outlives the lock: destroying a task may post to this strand
     const std::lock_guard lock(mutex);
     closed = true;
-    dropped.swap(tasks);
+    dropped.swap(waiting);
   }
 
   // A few tasks per turn, so that one busy strand does not hold a thread for ever.
   void run() {
-    for (int turn = 0; turn < 16; ++turn) {
-      Task task;
-      {
-        std::lock_guard lock(mutex);
-        if (tasks.empty()) {
-          active = false;
-          return;
-        }
-        task = std::move(tasks.front());
-        tasks.pop_front();
-        runner = std::this_thread::get_id();
-      }
+    constexpr int kTasksPerTurn = 16;
+    for (int turn = 0; turn < kTasksPerTurn; ++turn) {
+      if (next == running.size() && !refill()) return;
+      if (closed.load(std::memory_order_relaxed)) return drop_running();
+      Task task = std::move(running[next++]);
+      runner = std::this_thread::get_id();
       task();
-      std::lock_guard lock(mutex);
-      runner = {};
+      runner = std::thread::id();
     }
     schedule();
   }
 
+  // Takes all that waits at once; false if there is nothing, and the strand is idle from then on.
+  bool refill() {
+    running.clear();
+    next = 0;
+    const std::lock_guard lock(mutex);
+    running.swap(waiting);
+    if (running.empty()) active = false;
+    return !running.empty();
+  }
+
+  // By whoever runs the strand, or when nobody ever will.
+  void drop_running() {
+    const auto dropped = std::exchange(running, {});
+    next = 0;
+  }
+
   Scheduler& scheduler;
   std::mutex mutex;
-  std::deque<Task> tasks;
-  std::thread::id runner;
+  std::vector<Task> waiting;
   bool active = false;
-  bool closed = false;
+  std::atomic<bool> closed{false};
+  // Of the run that is on, or of the next.
+  std::vector<Task> running;
+  std::size_t next = 0;
+  std::atomic<std::thread::id> runner;
 };
 
 Strand::Strand(Scheduler& scheduler) : state_(std::make_shared<State>(scheduler)) {}
@@ -83,11 +100,15 @@ Strand::~Strand() { close(); }
 
 void Strand::post(Task task) { state_->post(std::move(task)); }
 
+std::shared_ptr<TaskQueue> Strand::handle() { return state_; }
+
+void Strand::run_or_post(Task task) {
+  const std::shared_ptr<State> state = state_;
+  if (state->add(std::move(task))) state->run();
+}
+
 void Strand::close() { state_->close(); }
 
-bool Strand::running_here() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->runner == std::this_thread::get_id();
-}
+bool Strand::running_here() const { return state_->runner == std::this_thread::get_id(); }
 
 }  // namespace freshet::base

@@ -93,7 +93,7 @@ class Timers {
     const TimerId id = ++last_id_;
     if (stopping_) return id;
     const bool first = due_.empty() || when < due_.begin()->first.first;
-    due_.emplace(std::pair(when, id), Entry{&queue, std::move(task)});
+    due_.emplace(std::pair(when, id), Entry{queue.handle(), std::move(task)});
     when_.emplace(id, when);
     if (first) wake_.notify_one();
     return id;
@@ -122,7 +122,7 @@ class Timers {
 
  private:
   struct Entry {
-    TaskQueue* queue = nullptr;
+    std::shared_ptr<TaskQueue> queue;
     Task task;
   };
 
@@ -140,8 +140,10 @@ class Timers {
       }
       auto node = due_.extract(due_.begin());
       when_.erase(node.key().second);
-      // Under the lock: whoever is told by `cancel` that the timer is no longer pending may destroy the queue.
+      lock.unlock();  // a queue that is gone drops the task here, and what dies with it may cancel other timers
       node.mapped().queue->post(std::move(node.mapped().task));
+      node = {};
+      lock.lock();
     }
   }
 

@@ -97,6 +97,97 @@ TEST_CASE("strand: tasks run in order and never overlap", "[base]") {
   CHECK(std::ranges::is_sorted(order));
 }
 
+TEST_CASE("strand: an idle one runs a task on the caller, and what it posts, in order", "[base]") {
+  auto scheduler = make_thread_scheduler(1, 1);
+  Strand strand(*scheduler);
+  std::vector<int> order;
+  strand.run_or_post([&] {
+    CHECK(strand.running_here());
+    strand.post([&] { order.push_back(2); });
+    order.push_back(1);
+  });
+  CHECK(order == std::vector{1, 2});
+  CHECK(!strand.running_here());
+}
+
+TEST_CASE("strand: destroyed in its own task, it runs no other", "[base]") {
+  auto scheduler = make_thread_scheduler(1, 1);
+  auto strand = std::make_unique<Strand>(*scheduler);
+  const auto held = std::make_shared<int>(1);
+  std::vector<int> order;
+  const auto queue = strand->handle();
+  strand->run_or_post([&, held] {
+    for (int i = 0; i < 40; ++i) queue->post([&, held, i] { order.push_back(i); });
+    queue->post([&] { strand.reset(); });
+    for (int i = 40; i < 80; ++i) queue->post([&, held, i] { order.push_back(i); });
+  });
+  for (int turn = 0; turn < 10; ++turn) {  // one thread, first come first served: the strand has its turns, too
+    std::promise<void> passed;
+    scheduler->post([&] { passed.set_value(); });
+    passed.get_future().wait();
+  }
+  CHECK(strand == nullptr);
+  CHECK(order.size() == 40);
+  CHECK(held.use_count() == 1);
+}
+
+// Whoever answers later may come too late: the asker's queue is gone. Its continuation is dropped, and whoever
+// waits for the continuation learns of it.
+TEST_CASE("futures, timers: a queue that is gone drops what comes for it", "[base]") {
+  auto scheduler = make_thread_scheduler(2, 1);
+  Strand alive(*scheduler);
+
+  SECTION("an answer") {
+    auto asker = std::make_unique<Strand>(*scheduler);
+    Promise<int> promise;
+    bool ran = false;
+    std::promise<Result<int>> heard;
+    promise.future()
+        .then(*asker, [&](Result<int>) {
+          ran = true;
+          return 1;
+        })
+        .on_ready(alive, [&](Result<int> result) { heard.set_value(std::move(result)); });
+    asker.reset();
+    promise.resolve(1);
+    const Result<int> result = heard.get_future().get();
+    REQUIRE(!result);
+    CHECK(result.error().code == ErrorCode::kCancelled);
+    CHECK(!ran);
+  }
+  SECTION("the answer of a continuation that waits again") {
+    auto asker = std::make_unique<Strand>(*scheduler);
+    Promise<int> first;
+    Promise<int> second;
+    std::promise<void> waiting;
+    std::promise<Result<int>> heard;
+    first.future()
+        .and_then(*asker, [later = second.future()](int) mutable { return std::move(later); })
+        .on_ready(alive, [&](Result<int> result) { heard.set_value(std::move(result)); });
+    first.resolve(1);
+    asker->post([&] { waiting.set_value(); });  // after the continuation
+    waiting.get_future().wait();
+    asker.reset();
+    second.resolve(2);
+    CHECK(!heard.get_future().get());
+  }
+  SECTION("a timer, whose task cancels another as it dies") {
+    struct Cancels {
+      Scheduler& scheduler;
+      TimerId other;
+      std::promise<bool>& done;
+      ~Cancels() { done.set_value(scheduler.cancel(other)); }
+    };
+    std::promise<bool> done;
+    auto asker = std::make_unique<Strand>(*scheduler);
+    const TimerId other = scheduler->after(std::chrono::hours(1), alive, [] {});
+    auto dies = std::make_unique<Cancels>(*scheduler, other, done);
+    scheduler->after(std::chrono::milliseconds(1), *asker, [dies = std::move(dies)] {});
+    asker.reset();
+    CHECK(done.get_future().get());
+  }
+}
+
 TEST_CASE("future: continuations flatten, errors pass through, and a lost promise is an error",
           "[base]") {
   auto scheduler = make_thread_scheduler(2, 1);

@@ -16,7 +16,7 @@ class SimExecutor::Timers final : public base::Scheduler, public base::Clock {
   void post_blocking(base::Task task) override { post(std::move(task)); }
   base::TimerId at(base::Instant when, base::TaskQueue& queue, base::Task task) override {
     const base::TimerId id = next_id_++;
-    timers_.emplace(std::pair(when, id), Timer{&queue, std::move(task)});
+    timers_.emplace(std::pair(when, id), Timer{queue.handle(), std::move(task)});
     return id;
   }
   bool cancel(base::TimerId timer) override {
@@ -52,7 +52,7 @@ class SimExecutor::Timers final : public base::Scheduler, public base::Clock {
 
  private:
   struct Timer {
-    base::TaskQueue* queue;
+    std::shared_ptr<base::TaskQueue> queue;
     base::Task task;
   };
   base::Instant now_{};

@@ -29,12 +29,12 @@ void SimScheduler::Process::post(Task task) {
 void SimScheduler::Process::post_blocking(Task task) {
   if (!alive_) return;
   const auto delay = std::chrono::microseconds(sim_.random_.below(kBlockingMicros));
-  sim_.add_timer(sim_.clock_.time + delay, {id_, this, std::move(task)});
+  sim_.add_timer(sim_.clock_.time + delay, {id_, handle(), std::move(task)});
 }
 
 TimerId SimScheduler::Process::at(Instant when, TaskQueue& queue, Task task) {
   if (!alive_) return ++sim_.last_timer_;
-  return sim_.add_timer(when, {id_, &queue, std::move(task)});
+  return sim_.add_timer(when, {id_, queue.handle(), std::move(task)});
 }
 
 bool SimScheduler::Process::cancel(TimerId timer) {

@@ -38,14 +38,14 @@ class ProbeState final : public FrontierListener {
   void wait(const T& time, base::TaskQueue& queue, base::Task task) {
     waiting_.fetch_add(
         1, std::memory_order_seq_cst);  // before we look, so that one of us sees the other
-    waiters_.with([&](auto& waiters) { waiters.push_back({time, &queue, std::move(task)}); });
+    waiters_.with([&](auto& waiters) { waiters.push_back({time, queue.handle(), std::move(task)}); });
     release_passed();
   }
 
  private:
   struct Waiter {
     T time;
-    base::TaskQueue* queue;
+    std::shared_ptr<base::TaskQueue> queue;
     base::Task task;
   };
   void release_passed() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A value that arrives later, delivered by callback on a task queue.
 /// `Promise<T>` is the writing end, `Future<T>` the reading end; both move only, one reader. A
-/// promise dropped without an answer answers kCancelled, so nobody waits for ever. A continuation may
+/// promise dropped without an answer answers kCancelled, so nobody waits for ever; a continuation whose
+/// queue is gone is dropped, and what it promised is answered the same way. A continuation may
 /// return a value, a `Result`, or another `Future`; all three flatten to a `Future`.
 ///
 /// Thread safety: the two ends may live on different threads. Continuations run on the given queue.
@@ -36,7 +37,7 @@ template <typename T>
 struct FutureState {
   std::mutex mutex;
   std::optional<Result<T>> result;
-  TaskQueue* queue = nullptr;
+  std::shared_ptr<TaskQueue> queue;
   UniqueFunction<void(Result<T>)> callback;
 };
 
@@ -49,7 +50,7 @@ void resolve(const std::shared_ptr<FutureState<T>>& state, Result<T> result) {
   }
   auto callback = std::move(state->callback);
   state->callback = nullptr;
-  TaskQueue* queue = state->queue;
+  const auto queue = std::move(state->queue);
   lock.unlock();
   queue->post([callback = std::move(callback), result = std::move(result)]() mutable {
     callback(std::move(result));
@@ -79,6 +80,17 @@ struct Flatten<Result<U>> {
 template <typename U>
 struct Flatten<Future<U>> {
   using type = U;
+};
+
+/// What a continuation that returns `R` keeps of its queue: only one that returns a future waits there again.
+template <typename R>
+struct Home {
+  explicit Home(TaskQueue&) {}
+};
+template <typename U>
+struct Home<Future<U>> {
+  explicit Home(TaskQueue& q) : queue(q.handle()) {}
+  std::shared_ptr<TaskQueue> queue;
 };
 
 }  // namespace detail
@@ -143,7 +155,7 @@ class [[nodiscard]] Future {
     auto state = std::move(state_);
     std::unique_lock lock(state->mutex);
     if (!state->result.has_value()) {
-      state->queue = &queue;
+      state->queue = queue.handle();
       state->callback = std::move(f);
       return;
     }
@@ -160,8 +172,8 @@ class [[nodiscard]] Future {
     Promise<U> promise;
     Future<U> next = promise.future();
     std::move(*this).on_ready(queue, [f = std::move(f), promise = std::move(promise),
-                                      &queue](Result<T> result) mutable {
-      run(queue, f, std::move(promise), std::move(result));
+                                      home = detail::Home<R>(queue)](Result<T> result) mutable {
+      run(home, f, std::move(promise), std::move(result));
     });
     return next;
   }
@@ -174,12 +186,12 @@ class [[nodiscard]] Future {
     Promise<U> promise;
     Future<U> next = promise.future();
     std::move(*this).on_ready(queue, [f = std::move(f), promise = std::move(promise),
-                                      &queue](Result<T> result) mutable {
+                                      home = detail::Home<R>(queue)](Result<T> result) mutable {
       if (!result) {
         promise.resolve(Unexpected(std::move(result).error()));
         return;
       }
-      run(queue, f, std::move(promise), std::move(result).value());
+      run(home, f, std::move(promise), std::move(result).value());
     });
     return next;
   }
@@ -188,9 +200,8 @@ class [[nodiscard]] Future {
   friend class Promise<T>;
   explicit Future(std::shared_ptr<detail::FutureState<T>> state) : state_(std::move(state)) {}
 
-  template <typename F, typename U, typename Argument>
-  static void run(TaskQueue& queue, F& f, Promise<U> promise, Argument argument) {
-    using R = std::invoke_result_t<F&, Argument>;
+  template <typename R, typename F, typename U, typename Argument>
+  static void run([[maybe_unused]] const detail::Home<R>& home, F& f, Promise<U> promise, Argument argument) {
     if constexpr (std::is_void_v<R>) {
       f(std::move(argument));
       promise.resolve(Unit{});
@@ -202,7 +213,7 @@ class [[nodiscard]] Future {
         promise.resolve(Unexpected(std::move(result).error()));
       }
     } else if constexpr (std::is_same_v<R, Future<U>>) {
-      f(std::move(argument)).on_ready(queue, [promise = std::move(promise)](Result<U> r) mutable {
+      f(std::move(argument)).on_ready(*home.queue, [promise = std::move(promise)](Result<U> r) mutable {
         promise.resolve(std::move(r));
       });
     } else {

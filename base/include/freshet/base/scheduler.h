@@ -40,6 +40,8 @@ class TaskQueue {
  public:
   virtual ~TaskQueue() = default;
   virtual void post(Task task) = 0;
+  /// For whoever answers later (promises, timers, probes): may outlive the queue, and then drops what is posted.
+  [[nodiscard]] virtual std::shared_ptr<TaskQueue> handle() = 0;
 };
 
 /// Names a pending timer; never reused within a process. 0 is no timer.
@@ -51,7 +53,7 @@ class Scheduler : public TaskQueue {
   /// implementations of I/O interfaces use it.
   virtual void post_blocking(Task task) = 0;
 
-  /// Posts `task` to `queue` once `when` has passed. `queue` must outlive the timer.
+  /// Posts `task` to `queue` once `when` has passed; drops it if `queue` is gone by then.
   virtual TimerId at(Instant when, TaskQueue& queue, Task task) = 0;
 
   /// True if the timer was still pending; its task will then never be posted. False if it was
@@ -64,6 +66,9 @@ class Scheduler : public TaskQueue {
   /// process, before the objects go away that tasks point to. Not from inside a task.
   virtual void stop() {}
 
+  /// Owns nothing: a scheduler outlives all that waits on it.
+  [[nodiscard]] std::shared_ptr<TaskQueue> handle() override { return {std::shared_ptr<void>(), this}; }
+
   TimerId after(std::chrono::nanoseconds delay, TaskQueue& queue, Task task) {
     return at(clock().now() + delay, queue, std::move(task));
   }
@@ -71,8 +76,8 @@ class Scheduler : public TaskQueue {
 
 /// Runs its tasks one at a time, in the order of their posting, on a scheduler.
 ///
-/// The state of a strand is shared with its pending tasks, so destroying the strand is always safe:
-/// tasks not yet started are dropped, and `post` afterwards (through a copy) does nothing. A strand
+/// The state of a strand is shared with its pending tasks and its handles, so destroying the strand is
+/// always safe: tasks not yet started are dropped, and `post` through a handle does nothing. A strand
 /// must not be destroyed by a task of another thread while one of its own runs, unless that task
 /// does not touch what dies with it.
 class Strand final : public TaskQueue {
@@ -83,6 +88,11 @@ class Strand final : public TaskQueue {
   Strand& operator=(const Strand&) = delete;
 
   void post(Task task) override;
+  [[nodiscard]] std::shared_ptr<TaskQueue> handle() override;
+  /// As `post`, but if the strand is idle the task, and a few that it posts here, run before this returns. For a
+  /// thread from outside the scheduler that was awake anyway, such as one that waits for the network: waking
+  /// another costs more than most requests. Not from inside a task, nor under a lock.
+  void run_or_post(Task task);
   /// Drops the tasks that have not started and refuses new ones.
   void close();
   /// True while the calling thread is inside a task of this strand.

@@ -109,7 +109,7 @@ class SimScheduler {
   };
   struct Timer {
     std::uint64_t process = 0;
-    freshet::base::TaskQueue* queue = nullptr;
+    std::shared_ptr<freshet::base::TaskQueue> queue;
     freshet::base::Task task;
   };
   using TimerKey = std::pair<freshet::base::Instant, freshet::base::TimerId>;
