@@ -21,7 +21,7 @@ class SessionHandle final : public Session {
     state_->strand.post([state = state_] { state->close(); });
   }
 
-  [[nodiscard]] SessionQueue& queue() override { return state_->strand; }
+  [[nodiscard]] base::Strand& queue() override { return state_->strand; }
   [[nodiscard]] std::uint32_t process_id() const override { return state_->process_id; }
   [[nodiscard]] std::uint32_t secret_key() const override { return state_->secret_key; }
   [[nodiscard]] TransactionStatus transaction_status() const override { return state_->status(); }

@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (reading_ || closed_ || inbox_.size() - inbox_start_ > kInboxLimit + wanted_) return;
     reading_ = true;
     transport_->read([self = shared_from_this()](std::string bytes) {
-      SessionQueue& queue = *self->queue_;
+      base::Strand& queue = *self->queue_;
       queue.run_or_post([self, bytes = std::move(bytes)] { self->take(bytes); });
     });
   }
@@ -63,7 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (inbox_start_ > 0) inbox_.erase(0, std::exchange(inbox_start_, 0));
     inbox_.append(bytes);
     // Once there is a session, its queue alone goes on.
-    const SessionQueue* before = queue_;
+    const base::Strand* before = queue_;
     copying_ ? pump_copy() : pump();
     if (queue_ == before) read_more();
   }
@@ -698,8 +698,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Logger& log_;
   std::unique_ptr<Transport> transport_;
   PgwireOptions options_;
-  SessionQueue own_queue_;   ///< Until there is a session.
-  SessionQueue* queue_;
+  base::Strand own_queue_;   ///< Until there is a session.
+  base::Strand* queue_;
   std::unique_ptr<Session> session_;
   repr::TextOptions text_;
   repr::TextFormat format_{};  ///< of `text_`

@@ -187,7 +187,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   [[nodiscard]] Result<repr::SqlTime> resolve_time(const expr::Scalar& scalar) const;
 
   Services& services;
-  SessionQueue strand;
+  base::Strand strand;
   std::string user;
   std::uint32_t process_id;
   std::uint32_t secret_key;

@@ -23,7 +23,6 @@
 #include <variant>
 #include <vector>
 
-#include <freshet/adapter/session_queue.h>
 #include <freshet/base/future.h>
 #include <freshet/repr/chunk.h>
 #include <freshet/repr/types.h>
@@ -102,7 +101,7 @@ struct SessionStartup {
 class Session {
  public:
   virtual ~Session() = default;
-  [[nodiscard]] virtual SessionQueue& queue() = 0;
+  [[nodiscard]] virtual base::Strand& queue() = 0;
   /// Identify the session to `Adapter::cancel`.
   [[nodiscard]] virtual std::uint32_t process_id() const = 0;
   [[nodiscard]] virtual std::uint32_t secret_key() const = 0;
