@@ -21,6 +21,14 @@ DatumRow make_row(RowKind kind, std::string key, std::string value) {
   return {Datum(static_cast<std::int32_t>(kind)), Datum(std::move(key)), Datum(std::move(value))};
 }
 
+base::Unexpected no_database(const std::string& name) {
+  return fail(sqlstate::kInvalidCatalogName, "database \"" + name + "\" does not exist");
+}
+
+base::Unexpected no_schema(const std::string& name) {
+  return fail(sqlstate::kInvalidSchemaName, "schema \"" + name + "\" does not exist");
+}
+
 DatumRow database_row(const DatabaseEntry& database) {
   base::ByteWriter out;
   out.varint(database.oid);
@@ -171,15 +179,21 @@ Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
     updates.oks.push_back(codec.encode(row), 0, diff);
   };
   for (const std::string& name : change.drop_databases) {
-    write(database_row(databases_.at(name)), -1);
-    next->databases_.erase(name);
+    const auto found = next->databases_.find(name);
+    if (found == next->databases_.end()) return no_database(name);
+    write(database_row(found->second), -1);
+    next->databases_.erase(found);
   }
   for (const auto& name : change.drop_schemas) {
-    write(schema_row(schemas_.at(name)), -1);
-    next->schemas_.erase(name);
+    const auto found = next->schemas_.find(name);
+    if (found == next->schemas_.end()) return no_schema(name.second);
+    write(schema_row(found->second), -1);
+    next->schemas_.erase(found);
   }
   for (const GlobalId id : change.drop_items) {
-    write(item_row(*entries_.at(id)), -1);
+    const CatalogEntry* old = next->entry(id);
+    if (old == nullptr) return fail(sqlstate::kUndefinedTable, "an object was dropped by somebody else");
+    write(item_row(*old), -1);
     next->remove(id);
   }
   for (const DatabaseEntry& database : change.put_databases) {
@@ -198,6 +212,7 @@ Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
     write(item_row(entry), 1);
     FRESHET_TRY(next->put(entry));
   }
+  FRESHET_TRY(next->check(change));
   if (!change.put_items.empty() || !change.drop_items.empty() || !change.put_schemas.empty() ||
       !change.drop_schemas.empty() || !change.put_databases.empty() || !change.drop_databases.empty()) {
     ++next->version_;
@@ -261,9 +276,48 @@ Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelatio
 Result<void> Catalog::put(CatalogEntry entry) {
   FRESHET_TRY(derive(entry));
   const GlobalId id = entry.id();
-  if (!entry.item.name.item.empty()) names_[entry.item.name] = id;
+  if (!entry.item.name.item.empty() && !names_.emplace(entry.item.name, id).second) {
+    return fail(sqlstate::kDuplicateTable, "relation \"" + entry.item.name.item + "\" already exists");
+  }
   for (const GlobalId on : entry.depends_on) dependents_[on].insert(id);
   entries_[id] = std::make_shared<const CatalogEntry>(std::move(entry));
+  return {};
+}
+
+// A statement decides by what it read when it was planned; another may have come between. Whatever a change forgot
+// to look at again, what stays points to what is there.
+Result<void> Catalog::check(const CatalogChange& change) const {
+  for (const SchemaEntry& schema : change.put_schemas) {
+    if (!databases_.contains(schema.database)) return no_database(schema.database);
+  }
+  for (const CatalogEntry& entry : change.put_items) {
+    const sql::ItemName& name = entry.item.name;
+    if (!schemas_.contains({name.database, name.schema})) return no_schema(name.schema);
+    for (const GlobalId on : entry.depends_on) {
+      if (item(on) == nullptr) {
+        return fail(sqlstate::kUndefinedTable, "an object that the statement uses was dropped");
+      }
+    }
+  }
+  for (const GlobalId id : change.drop_items) {
+    if (!dependents_.contains(id)) continue;
+    return fail(sqlstate::kDependentObjectsStillExist,
+                "cannot drop an object because other objects depend on it");
+  }
+  for (const auto& [database, schema] : change.drop_schemas) {
+    const auto first = names_.lower_bound(sql::ItemName{database, schema, ""});
+    if (first != names_.end() && first->first.database == database && first->first.schema == schema) {
+      return fail(sqlstate::kDependentObjectsStillExist,
+                  "cannot drop schema " + schema + " because other objects depend on it");
+    }
+  }
+  for (const std::string& database : change.drop_databases) {
+    const auto first = schemas_.lower_bound({database, ""});
+    if (first != schemas_.end() && first->first.first == database) {
+      return fail(sqlstate::kDependentObjectsStillExist,
+                  "cannot drop database " + database + " because other objects depend on it");
+    }
+  }
   return {};
 }
 

@@ -128,7 +128,8 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
   /// Counts the changes of objects: plans made against the same version are still right.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
-  /// The snapshot after the change, and the rows that make it durable.
+  /// The snapshot after the change, and the rows that make it durable. An SQL error if the change drops what is
+  /// not there, takes a name twice, or leaves something without its schema, its database or what it depends on.
   [[nodiscard]] Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> apply(
       const CatalogChange& change) const;
   /// From all rows of the collection. XX001 if one cannot be read.
@@ -139,6 +140,7 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
 
  private:
   Result<void> put(CatalogEntry entry);
+  Result<void> check(const CatalogChange& change) const;  // that the change left everything whole
   void remove(GlobalId id);
   Result<void> derive(CatalogEntry& entry) const;
 

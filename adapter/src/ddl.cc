@@ -31,6 +31,26 @@ Result<void> check_present(const Catalog& catalog, const std::set<GlobalId>& ids
   return {};
 }
 
+/// What an OR REPLACE takes the place of: whatever has the name now, which may no longer be what it was when the
+/// statement was planned. Null if nothing has.
+Result<EntryPtr> replaceable(const Catalog& catalog, const sql::CreateViewPlan& plan) {
+  const sql::CatalogItem* item = catalog.find(plan.name);
+  if (item == nullptr) {
+    FRESHET_TRY(check_free(catalog, plan.name));
+    return EntryPtr();
+  }
+  const ItemKind wanted = plan.materialized ? ItemKind::kMaterializedView : ItemKind::kView;
+  const std::string kind(to_string(wanted));
+  if (item->kind != wanted) {
+    return fail(sqlstate::kWrongObjectType, "\"" + plan.name.item + "\" is not a " + kind);
+  }
+  if (!catalog.dependents(item->id).empty()) {
+    return fail(sqlstate::kDependentObjectsStillExist,
+                "cannot replace " + kind + " " + plan.name.item + " because other objects depend on it");
+  }
+  return catalog.entries().find(item->id)->second;
+}
+
 /// Hands out ids and OIDs of one change.
 class Numbers {
  public:
@@ -156,17 +176,16 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
                                        "a materialized view cannot depend on now() or on the session"));
     }
     auto made = std::make_shared<GlobalId>();
-    auto decide = [plan, made, dataflows = services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
+    auto replaced = std::make_shared<EntryPtr>();
+    auto decide = [plan, made, replaced,
+                   dataflows = services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
       FRESHET_TRY(check_present(catalog, plan.depends_on));
       // What cannot be kept up to date is refused before anything is stored.
       if (plan.materialized) FRESHET_TRY(dataflows->check_maintained(plan.relation, catalog));
       PlannedChange planned;
-      if (plan.replaces) {
-        if (!catalog.dependents(*plan.replaces).empty()) {
-          return fail(sqlstate::kDependentObjectsStillExist,
-                      "cannot replace view " + plan.name.item + " because other objects depend on it");
-        }
-        planned.catalog.drop_items.push_back(*plan.replaces);
+      if (plan.or_replace) {
+        *replaced = FRESHET_TRY(replaceable(catalog, plan));
+        if (*replaced != nullptr) planned.catalog.drop_items.push_back((*replaced)->id());
       } else {
         FRESHET_TRY(check_free(catalog, plan.name));
       }
@@ -185,9 +204,10 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
     };
     if (!plan.materialized) return change(std::move(decide));
     return start_at(plan.depends_on).and_then(
-        session_->strand, [self = shared_from_this(), made, decide](SqlTime as_of) mutable {
+        session_->strand, [self = shared_from_this(), made, replaced, decide](SqlTime as_of) mutable {
           return self->commit(decide).and_then(
-              self->session_->strand, [self, made, as_of](CommittedChange committed) {
+              self->session_->strand, [self, made, replaced, as_of](CommittedChange committed) {
+                if (*replaced != nullptr) self->forget({*replaced});
                 return self->start_view(committed, *made, as_of);
               });
         });
