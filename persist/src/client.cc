@@ -121,11 +121,26 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
 
   // Before any group is open, once: nothing in Blob or Consensus is ours yet.
   static Future<Unit> sweep(std::shared_ptr<State> self) {
-    return on(self, Session::sweep(self->session))
+    return on(self, self->environment.consensus.list_keys(""))
+        .and_then([](const auto& state, const Keys& keys) {
+          return keys.empty() ? refuse_parts_without_state(state) : Session::sweep(state->session);
+        })
         .and_then(
             [](const auto& state) { return state->environment.consensus.list_keys(kGroupPrefix); })
         .and_then([](const auto& state, const Keys& groups) {
           return take_stock(state, {groups.begin(), groups.end()});
+        });
+  }
+
+  // Consensus is written before Blob: parts of which it knows nothing at all are the data of a Consensus that was lost,
+  // and must not be taken for rubbish.
+  static Future<Unit> refuse_parts_without_state(std::shared_ptr<State> self) {
+    return on(self, self->environment.blob.list(""))
+        .and_then([](const auto&, const std::vector<BlobInfo>& objects) -> Result<Unit> {
+          if (objects.empty()) return Unit{};
+          return fail(ErrorCode::kCorrupt, "there are " + std::to_string(objects.size()) +
+                                               " parts of data, such as \"" + objects.front().key +
+                                               "\", but no state that names them");
         });
   }
 

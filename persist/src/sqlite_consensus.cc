@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that knows SQLite.
+// With sqlite_log.cc the only file that knows SQLite.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 
 #include <freshet/base/assert.h>
 #include <freshet/persist/consensus.h>
+
+#include "sqlite_log.h"
 
 namespace freshet::persist {
 namespace {
@@ -138,6 +140,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   explicit Engine(base::Scheduler& scheduler) : scheduler_(scheduler) {}
 
   Result<void> open(const SqliteOptions& options) {
+    const SqliteLog log = FRESHET_TRY(check_sqlite_log(options.path, options.vfs));
     sqlite3* db = nullptr;
     const int code = sqlite3_open_v2(
         options.path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -149,8 +152,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
     // Exclusive first: then the log needs no shared memory, and a second opener gets an error.
     for (const char* sql :
          {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
-          "PRAGMA wal_autocheckpoint=0",
-          "CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT "
+          "PRAGMA wal_autocheckpoint=0"}) {
+      FRESHET_TRY(execute(sql));
+    }
+    // The table is made in the log, and the log stays for ever (NO_CKPT_ON_CLOSE).
+    if (log == SqliteLog::kMissing && FRESHET_TRY(has_table())) {
+      return fail(ErrorCode::kCorrupt, "the log of the consensus database \"" + options.path + "-wal\" is missing");
+    }
+    for (const char* sql :
+         {"CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT "
           "NULL, data BLOB NOT NULL, PRIMARY KEY (key, seqno)) WITHOUT ROWID"}) {
       FRESHET_TRY(execute(sql));
     }
@@ -330,6 +340,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
     const int code = sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr);
     if (code != SQLITE_OK) return fail(error_of(db_.get(), code, "set up"));
     return {};
+  }
+
+  Result<bool> has_table() {
+    Statement ask;
+    bool found = false;
+    FRESHET_TRY(ask.prepare(db_.get(), "SELECT 1 FROM sqlite_master WHERE name = 'chain'"));
+    FRESHET_TRY(ask.run([&](Statement&) { found = true; }));
+    return found;
   }
 
   Result<void> load_heads() {

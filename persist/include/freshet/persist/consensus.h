@@ -55,6 +55,7 @@ struct SqliteOptions {
 
 /// One SQLite database that this object alone may use: WAL, full sync. What is asked while a
 /// transaction syncs goes into the next one, so that many writers share one fsync.
+/// kCorrupt when its log is missing, or damaged before its last transaction: what was acknowledged is not there.
 /// Once a sync has failed every later operation fails: the file can no longer be trusted.
 /// Lifetime: `scheduler` outlives the last pending operation, not only the consensus.
 Result<std::unique_ptr<Consensus>> make_sqlite_consensus(base::Scheduler& scheduler,
