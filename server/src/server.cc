@@ -15,6 +15,7 @@
 #include <freshet/storage/storage.h>
 #include <timely/tbb_executor.h>
 
+#include "data_directory.h"
 #include "listener.h"
 
 namespace freshet::server {
@@ -85,14 +86,7 @@ class ServerProcess final : public Server {
   [[nodiscard]] bool in_memory() const { return config_.data_directory == kMemory; }
 
   Result<void> open_directory() {
-    if (in_memory()) return {};
-    FRESHET_TRY(base::make_durable_directory(*files_, config_.data_directory));
-    auto lock = files_->lock(config_.data_directory + "/lock");
-    if (!lock && lock.error().code == ErrorCode::kConflict) {
-      return fail(Error{.code = ErrorCode::kConflict,
-                        .message = "data directory \"" + config_.data_directory + "\" is in use by another server"});
-    }
-    lock_ = FRESHET_TRY(std::move(lock));
+    if (!in_memory()) directory_ = FRESHET_TRY(DataDirectory::open(*files_, config_.data_directory));
     return {};
   }
 
@@ -106,10 +100,11 @@ class ServerProcess final : public Server {
       blob_ = persist::make_memory_blob();
       consensus_ = persist::make_memory_consensus();
     } else {
-      blob_ = FRESHET_TRY(persist::make_file_blob(*scheduler_, *files_, config_.data_directory + "/blob"));
+      blob_ = FRESHET_TRY(persist::make_file_blob(*scheduler_, *files_, directory_->blob()));
       consensus_ = FRESHET_TRY(persist::make_sqlite_consensus(
-          *scheduler_, {.path = config_.data_directory + "/consensus.sqlite"}));
+          *scheduler_, {.path = directory_->consensus()}));
       FRESHET_TRY(files_->sync_directory(config_.data_directory));
+      FRESHET_TRY(directory_->mark_in_use());
     }
     client_ = std::make_unique<persist::PersistClient>(
         persist::Environment{*scheduler_, *blob_, *consensus_, log_, metrics_},
@@ -135,7 +130,7 @@ class ServerProcess final : public Server {
   base::Logger& log_;
   base::Metrics metrics_;
   std::unique_ptr<base::FileSystem> files_;
-  std::unique_ptr<base::FileLock> lock_;
+  std::unique_ptr<DataDirectory> directory_;
   std::uint64_t seed_ = 0;
   std::unique_ptr<base::Scheduler> scheduler_;
   std::unique_ptr<persist::Blob> blob_;
