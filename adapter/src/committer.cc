@@ -7,6 +7,8 @@
 #include <freshet/base/guarded.h>
 #include <freshet/base/sqlstate.h>
 
+#include "client_error.h"
+
 namespace freshet::adapter {
 
 using base::Future;
@@ -114,23 +116,12 @@ struct Committer::State : std::enable_shared_from_this<State> {
       if (done) {
         queued.promise.resolve(time);
       } else {
-        queued.promise.resolve(base::Unexpected(with_sqlstate(done.error())));
+        queued.promise.resolve(base::Unexpected(client_error(done.error())));
       }
     }
     in_flight = false;
     start();
     if (!in_flight) idle();
-  }
-
-  static Error with_sqlstate(Error error) {
-    if (error.sqlstate != SqlState{}) return error;
-    switch (error.code) {
-      case ErrorCode::kExhausted: error.sqlstate = sqlstate::kDiskFull; break;
-      case ErrorCode::kCorrupt: error.sqlstate = sqlstate::kDataCorrupted; break;
-      case ErrorCode::kCancelled: error.sqlstate = sqlstate::kAdminShutdown; break;
-      default: error.sqlstate = sqlstate::kIoError; break;
-    }
-    return error;
   }
 
   void idle() {

@@ -3,33 +3,14 @@
 
 #include <freshet/base/sqlstate.h>
 
+#include "client_error.h"
+
 namespace freshet::adapter {
 
 using base::Future;
 using base::Promise;
 using compute_api::PeekResponse;
 using compute_api::SubscribeResponse;
-
-namespace {
-
-/// What readers are told of that which storage or compute met on the way to an answer.
-Error for_readers(Error error) {
-  if (error.sqlstate != SqlState{}) return error;
-  switch (error.code) {
-    case ErrorCode::kNotFound:
-      return sql_error(sqlstate::kUndefinedTable, "an object that is read was dropped");
-    case ErrorCode::kCorrupt:
-      error.sqlstate = sqlstate::kDataCorrupted;
-      return error;
-    case ErrorCode::kExhausted:
-      error.sqlstate = sqlstate::kDiskFull;
-      return error;
-    default:
-      return error;
-  }
-}
-
-}  // namespace
 
 std::size_t PeekResult::rows() const {
   std::size_t sum = 0;
@@ -169,12 +150,12 @@ void ComputeClient::receive(compute_api::ComputeResponse response) {
     const auto queue = subscription(batch->id);
     if (queue == nullptr) return;
     if (batch->error) {
-      queue->fail_with(for_readers(std::move(*batch->error)));
+      queue->fail_with(client_error(std::move(*batch->error)));
     } else {
       queue->push(std::move(*batch));
     }
   } else if (auto* failure = std::get_if<compute_api::ExportFailure>(&response)) {
-    mark_failed(failure->id, for_readers(std::move(failure->error)));
+    mark_failed(failure->id, client_error(std::move(failure->error)));
   } else if (auto* dropped = std::get_if<compute_api::Dropped>(&response)) {
     const std::lock_guard lock(mutex_);
     failures_.erase(dropped->id);
@@ -218,7 +199,7 @@ void ComputeClient::receive_peek(PeekResponse response) {
   lock.unlock();
   if (too_large && !last) cancel_peek(id);
   if (error) {
-    done.promise.resolve(fail(for_readers(std::move(*error))));
+    done.promise.resolve(fail(client_error(std::move(*error))));
   } else {
     done.promise.resolve(std::move(done.result));
   }

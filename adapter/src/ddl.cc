@@ -449,7 +449,8 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
         // Nobody waits: the catalog has forgotten it, and a restart sweeps what a crash leaves.
         services_.storage.send(storage_api::DropCollection{id})
             .on_ready(services_.scheduler, [&log = services_.log, id](Result<Unit> result) {
-              if (!result) log.warn("drop left data behind", {{"collection", to_string(id)}});
+              // Gone already, together with the source that it was a part of.
+              if (!result && result.error().code != ErrorCode::kNotFound) log.warn("drop left data behind", {{"collection", to_string(id)}});
             });
       }
     }

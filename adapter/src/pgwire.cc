@@ -18,6 +18,7 @@ constexpr std::int32_t kProtocol3 = 3 << 16;
 constexpr std::int32_t kCancelCode = (1234 << 16) | 5678;
 constexpr std::int32_t kSslCode = (1234 << 16) | 5679;
 constexpr std::int32_t kGssCode = (1234 << 16) | 5680;
+constexpr SqlState kInvalidAuthorization = "28000";
 constexpr std::size_t kStartupLimit = 10'000;
 constexpr std::size_t kInboxLimit = 1 << 20;
 constexpr std::size_t kFlushBytes = 64 << 10;
@@ -203,6 +204,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start_session(std::int32_t code, MessageReader& in) {
     SessionStartup startup;
+    startup.user.clear();
     startup.database.clear();
     std::vector<std::string> unknown;
     while (in.ok() && !in.rest().empty() && in.rest()[0] != '\0') {
@@ -221,6 +223,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
       }
     }
     if (!in.ok()) return fatal(MessageReader::malformed());
+    if (startup.user.empty()) {
+      return fatal(sql_error(kInvalidAuthorization,
+                             "no PostgreSQL user name specified in startup packet"));
+    }
     if (code != kProtocol3 || !unknown.empty()) {
       out_.begin('v');
       out_.int32(kProtocol3);

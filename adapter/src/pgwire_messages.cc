@@ -6,6 +6,8 @@
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/utf8.h>
 
+#include "client_error.h"
+
 namespace freshet::adapter {
 
 void MessageWriter::begin(char type) {
@@ -51,7 +53,7 @@ void MessageWriter::fields(const Error& error, std::string_view severity) {
 
 void MessageWriter::error(const Error& error, std::string_view severity) {
   begin('E');
-  fields(error, severity);
+  fields(client_error(error), severity);
   end();
 }
 

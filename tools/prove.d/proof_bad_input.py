@@ -2,6 +2,7 @@
 """Every bad input has its SQLSTATE and message, and the server goes on with nothing lost."""
 import os
 import random
+import re
 import shutil
 import socket
 import struct
@@ -94,7 +95,7 @@ def main(argv):
             case = Case(out, freshet)
             for step in (refused_statements, bad_rows, overflow, bad_csv, copy_escapes, times, dropped_in_a_batch, refused_views,
                          protocol_garbage, clients_gone,
-                         many_connections, second_server, flipped_bit, full_disk):
+                         many_connections, definitions_at_once, second_server, flipped_bit, lost_files, full_disk):
                 if arguments.only in (None, step.__name__):
                     before = len(out.failures)
                     try:
@@ -313,7 +314,7 @@ def protocol_garbage(case, folder, arguments):
     chance = random.Random(arguments.seed)
     pieces = [b"", b"\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", struct.pack("!i", 0), struct.pack("!i", -1),
               struct.pack("!ii", 8, 0), struct.pack("!ii", 0x7FFFFFFF, 196608), struct.pack("!ii", 9, 196608) + b"\0",
-              struct.pack("!ii", 8, 2 << 16), struct.pack("!ii", 12, 196608) + b"user",
+              struct.pack("!ii", 8, 2 << 16), struct.pack("!ii", 8, 196608), struct.pack("!ii", 12, 196608) + b"user",
               bytes(chance.randrange(256) for _ in range(4096))]
     for garbage in pieces:
         raw = wire.Wire(port, startup=False, timeout=5)
@@ -326,6 +327,11 @@ def protocol_garbage(case, folder, arguments):
             pass
         raw.close(politely=False)
     case.goes_on("garbage instead of a startup message")
+    try:
+        wire.Wire(port, startup=False).startup(database="materialize")
+        case.out.fail("a startup message without a user is let in")
+    except wire.Gone as error:
+        case.out.check("28000" in str(error), "a startup message without a user is refused", error)
     for what, message, state in (
             ("a message of unknown type", b"\x01" + struct.pack("!i", 4), "08P01"),
             ("a length of zero", b"Q" + struct.pack("!i", 0), "08P01"),
@@ -501,6 +507,44 @@ def many_connections(case, folder, arguments):
     case.out.figure("200 connections, opened, answered and closed", time.monotonic() - began, "s", at_most=30)
 
 
+def definitions_at_once(case, folder, arguments):
+    """Sessions that define and drop the same few objects while others read them: each statement does its work, or
+    says that an object is there already, is gone, or is needed by others."""
+    expected = {"42P01", "42P07", "2BP01", "3F000", "42704", "42809"}
+    statements = ["CREATE OR REPLACE VIEW dv AS SELECT 1 AS a", "CREATE OR REPLACE VIEW dv AS SELECT a FROM dt",
+                  "DROP VIEW IF EXISTS dv", "DROP VIEW dv", "CREATE TABLE dt (a int)", "DROP TABLE IF EXISTS dt CASCADE",
+                  "CREATE MATERIALIZED VIEW dm AS SELECT a, count(*) FROM dt GROUP BY a", "CREATE INDEX di ON dt (a)",
+                  "DROP INDEX di", "DROP MATERIALIZED VIEW dm", "CREATE SCHEMA ds", "CREATE TABLE ds.t (a int)",
+                  "DROP SCHEMA ds", "DROP SCHEMA ds CASCADE", "SELECT * FROM dv", "SELECT * FROM dm", "SELECT a FROM dt WHERE a = 1",
+                  "INSERT INTO dt VALUES (1)", "SELECT count(*) FROM ds.t"]
+    wrong, served = [], [0]
+    until = time.monotonic() + (3 if arguments.quick else 10)
+
+    def client(number):
+        chance = random.Random(f"{arguments.seed} {number}")
+        try:
+            session = wire.Wire(case.freshet.port)
+            while time.monotonic() < until:
+                sql = chance.choice(statements)
+                error = session.query(sql).error
+                served[0] += 1
+                if error and (error["C"] not in expected or re.search(r"\b[us]\d+\b", error["M"])):
+                    wrong.append(f"{sql}: {error['C']} {error['M']}")
+        except (wire.Gone, OSError) as error:
+            wrong.append(str(error))
+
+    clients = [threading.Thread(target=client, args=(number,)) for number in range(6)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    case.out.check(not wrong, f"definitions at once: {served[0]} statements, each with a sensible answer", sorted(set(wrong))[:8])
+    case.wire = wire.Wire(case.freshet.port)
+    case.ok("DROP TABLE IF EXISTS dt CASCADE")
+    case.ok("DROP VIEW IF EXISTS dv")
+    case.ok("DROP SCHEMA IF EXISTS ds CASCADE")
+
+
 def second_server(case, folder, arguments):
     done = subprocess.run([case.freshet.binary, "serve", "--data-dir", case.freshet.data, "--listen", "127.0.0.1:0"],
                           capture_output=True, text=True, timeout=30)
@@ -539,6 +583,44 @@ def flipped_bit(case, folder, arguments):
     case.freshet.start()
     case.wire = wire.Wire(case.freshet.port)
     case.equals("SELECT count(*) FROM spoiled", [["30000"]])
+
+
+def lost_files(case, folder, arguments):
+    """Of the two files of the consensus database one is missing, or the log is damaged: the server says so and does
+    not start, and has erased nothing when the file is back."""
+    for i in range(30):
+        case.ok(f"INSERT INTO kept VALUES ({i - 100}, 'more')")
+    case.ok("DELETE FROM kept WHERE id <= 0")
+    case.freshet.kill()
+    log = os.path.join(case.freshet.data, "consensus.sqlite-wal")
+    blob = os.path.join(case.freshet.data, "blob")
+
+    def refused(what):
+        parts = sorted(os.listdir(blob))
+        done = subprocess.run([case.freshet.binary, "serve", "--data-dir", case.freshet.data, "--listen", "127.0.0.1:0"],
+                              capture_output=True, text=True, timeout=30)
+        case.out.check(done.returncode == 1 and sorted(os.listdir(blob)) == parts,
+                       f"{what}: the server does not start, and erases nothing", (done.returncode, done.stderr[-300:]))
+
+    for names in (["consensus.sqlite-wal"], ["consensus.sqlite", "consensus.sqlite-wal"]):
+        away = [(os.path.join(case.freshet.data, name), os.path.join(folder, name)) for name in names]
+        for there, here in away:
+            os.rename(there, here)
+        refused(" and ".join(names) + " missing")
+        for there, here in away:
+            os.rename(here, there)
+    size = os.path.getsize(log)
+    for position in (random.Random(arguments.seed).randrange(64, size // 2), size // 2):
+        for _ in range(2):  # damaged, then as it was
+            with open(log, "r+b") as f:
+                f.seek(position)
+                byte = f.read(1)[0]
+                f.seek(position)
+                f.write(bytes([byte ^ 4]))
+            if _ == 0:
+                refused(f"a flipped bit at {position} of {size} of the log")
+    case.freshet.start()
+    case.wire = wire.Wire(case.freshet.port)
 
 
 def full_disk(case, folder, arguments):
