@@ -36,10 +36,20 @@ struct CatalogWriter::State : std::enable_shared_from_this<State> {
                            on_commit = std::move(planned->on_commit),
                            promise = std::move(next.promise)](Result<SqlTime> time) mutable {
           if (!time) return self->finish(std::move(promise), base::Unexpected(time.error()));
-          if (on_commit) on_commit(*time);
-          self->holder.set(catalog);
-          self->finish(std::move(promise), CommittedChange{std::move(catalog), *time});
+          CommittedChange committed{std::move(catalog), *time};
+          if (!on_commit) return self->show(std::move(promise), std::move(committed), base::Unit{});
+          auto ended = on_commit(committed);
+          std::move(ended).on_ready(self->strand, [self, promise = std::move(promise),
+                                                   committed = std::move(committed)](Result<base::Unit> result) mutable {
+            self->show(std::move(promise), std::move(committed), std::move(result));
+          });
         });
+  }
+
+  void show(Promise<CommittedChange> promise, CommittedChange committed, Result<base::Unit> result) {
+    holder.set(committed.catalog);
+    if (!result) return finish(std::move(promise), base::Unexpected(result.error()));
+    finish(std::move(promise), std::move(committed));
   }
 
   void finish(Promise<CommittedChange> promise, Result<CommittedChange> result) {

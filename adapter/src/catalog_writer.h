@@ -14,17 +14,19 @@ namespace freshet::adapter {
 
 class CatalogHolder;
 
+struct CommittedChange {
+  CatalogPtr catalog;
+  SqlTime time = 0;
+};
+
 /// What one statement does, decided against the newest snapshot.
 struct PlannedChange {
   CatalogChange catalog{};
   /// Tables that come and go, and rows for them, in the same commit.
   TableWrite tables{};
-  /// Runs once the change is durable, before any statement sees it: what is seen can be used.
-  base::UniqueFunction<void(SqlTime committed)> on_commit{};
-};
-struct CommittedChange {
-  CatalogPtr catalog;
-  SqlTime time = 0;
+  /// Begins once the change is durable; no statement sees the change before it has ended: what is seen can be used.
+  /// Its error is the statement's, but does not undo the change.
+  base::UniqueFunction<base::Future<base::Unit>(const CommittedChange& committed)> on_commit{};
 };
 
 class CatalogWriter {

@@ -161,8 +161,10 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
       entry.default_texts = plan.default_texts;
       planned.tables.create.emplace_back(entry.id(), plan.desc);
       planned.on_commit = [holds, id = entry.id(),
-                           retain = plan.retain_history_micros.value_or(Holds::kDefaultRetain)](SqlTime time) {
-        holds->add(id, time, time + 1, retain);
+                           retain = plan.retain_history_micros.value_or(Holds::kDefaultRetain)](
+                              const CommittedChange& committed) {
+        holds->add(id, committed.time, committed.time + 1, retain);
+        return Future<Unit>::ready(Unit{});
       };
       planned.catalog.put_items.push_back(std::move(entry));
       return planned;
@@ -175,109 +177,118 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
       return failed<Outcome>(sql_error(sqlstate::kFeatureNotSupported,
                                        "a materialized view cannot depend on now() or on the session"));
     }
-    auto made = std::make_shared<GlobalId>();
-    auto replaced = std::make_shared<EntryPtr>();
-    auto decide = [plan, made, replaced,
-                   dataflows = services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
-      FRESHET_TRY(check_present(catalog, plan.depends_on));
-      // What cannot be kept up to date is refused before anything is stored.
-      if (plan.materialized) FRESHET_TRY(dataflows->check_maintained(plan.relation, catalog));
-      PlannedChange planned;
-      if (plan.or_replace) {
-        *replaced = FRESHET_TRY(replaceable(catalog, plan));
-        if (*replaced != nullptr) planned.catalog.drop_items.push_back((*replaced)->id());
-      } else {
-        FRESHET_TRY(check_free(catalog, plan.name));
-      }
-      Numbers numbers(catalog, planned.catalog);
-      CatalogEntry entry =
-          make_entry(numbers, plan.materialized ? ItemKind::kMaterializedView : ItemKind::kView,
-                     plan.name, plan.desc);
-      entry.item.create_sql = plan.create_sql;
-      entry.item.retain_history_micros = plan.retain_history_micros;
-      entry.query = plan.query;
-      entry.query_sql = plan.query_sql;
-      entry.depends_on = plan.depends_on;
-      *made = entry.id();
-      planned.catalog.put_items.push_back(std::move(entry));
-      return planned;
-    };
-    if (!plan.materialized) return change(std::move(decide));
+    if (!plan.materialized) return change([plan](const Catalog& catalog) { return decide_view(plan, catalog); });
     return start_at(plan.depends_on).and_then(
-        session_->strand, [self = shared_from_this(), made, replaced, decide](SqlTime as_of) mutable {
-          return self->commit(decide).and_then(
-              self->session_->strand, [self, made, replaced, as_of](CommittedChange committed) {
-                if (*replaced != nullptr) self->forget({*replaced});
-                return self->start_view(committed, *made, as_of);
-              });
+        session_->strand, [self = shared_from_this(), plan](SqlTime as_of) {
+          auto replaced = std::make_shared<EntryPtr>();
+          auto decide = [self, plan, as_of, replaced](const Catalog& catalog) -> Result<PlannedChange> {
+            PlannedChange planned = FRESHET_TRY(decide_view(plan, catalog));
+            // What cannot be kept up to date is refused before anything is stored.
+            FRESHET_TRY(self->services_.dataflows->check_maintained(plan.relation, catalog));
+            if (!planned.catalog.drop_items.empty()) {
+              *replaced = catalog.entries().at(planned.catalog.drop_items.front());
+            }
+            planned.on_commit = [self, as_of, id = planned.catalog.put_items.front().id()](
+                                    const CommittedChange& committed) { return self->start_view(committed, id, as_of); };
+            return planned;
+          };
+          return self->commit(std::move(decide)).and_then(self->session_->strand, [self, replaced](CommittedChange) {
+            if (*replaced != nullptr) self->forget({*replaced});
+            self->hold_.release();
+            return Outcome(CommandDone{self->tag_});
+          });
         });
   }
 
-  Future<Outcome> start_view(const CommittedChange& committed, GlobalId id, SqlTime as_of) {
+  static Result<PlannedChange> decide_view(const sql::CreateViewPlan& plan, const Catalog& catalog) {
+    FRESHET_TRY(check_present(catalog, plan.depends_on));
+    PlannedChange planned;
+    if (plan.or_replace) {
+      const EntryPtr replaced = FRESHET_TRY(replaceable(catalog, plan));
+      if (replaced != nullptr) planned.catalog.drop_items.push_back(replaced->id());
+    } else {
+      FRESHET_TRY(check_free(catalog, plan.name));
+    }
+    Numbers numbers(catalog, planned.catalog);
+    CatalogEntry entry = make_entry(numbers, plan.materialized ? ItemKind::kMaterializedView : ItemKind::kView,
+                                    plan.name, plan.desc);
+    entry.item.create_sql = plan.create_sql;
+    entry.item.retain_history_micros = plan.retain_history_micros;
+    entry.query = plan.query;
+    entry.query_sql = plan.query_sql;
+    entry.depends_on = plan.depends_on;
+    planned.catalog.put_items.push_back(std::move(entry));
+    return planned;
+  }
+
+  // The steps of a start run wherever a thread is free: the session may end meanwhile, the change is durable.
+  Future<Unit> start_view(const CommittedChange& committed, GlobalId id, SqlTime as_of) {
     return services_.storage
         .send(storage_api::CreateCollection{.id = id,
                                             .kind = storage_api::ViewCollection{},
                                             .desc = committed.catalog->entry(id)->item.desc,
                                             .since = as_of})
-        .and_then(session_->strand, [self = shared_from_this(), committed, id,
-                                     as_of](Unit) -> Result<Outcome> {
+        .and_then(services_.scheduler, [self = shared_from_this(), committed, id, as_of](Unit) -> Result<Unit> {
           const CatalogEntry& entry = *committed.catalog->entry(id);
           self->services_.holds->add(
               id, as_of, as_of, entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
           FRESHET_TRY(self->services_.dataflows->start_view(entry, *committed.catalog, as_of));
-          self->hold_.release();
-          return Outcome(CommandDone{self->tag_});
+          return Unit{};
         });
   }
 
   Future<Outcome> apply(const sql::CreateIndexPlan& plan) {
     if (skip_existing(plan.if_not_exists, plan.name)) return done();
-    auto made = std::make_shared<GlobalId>();
-    return start_at({plan.on}).and_then(
-        session_->strand, [self = shared_from_this(), made, plan](SqlTime as_of) {
-          auto decide = [plan, made,
-                         dataflows = self->services_.dataflows.get()](const Catalog& catalog) -> Result<PlannedChange> {
-            FRESHET_TRY(check_present(catalog, {plan.on}));
-            FRESHET_TRY(check_free(catalog, plan.name));
-            const CatalogEntry* on = catalog.entry(plan.on);
-            if (on->relation && sql::has_session_values(*on->relation)) {
-              return fail(sqlstate::kFeatureNotSupported,
-                          "cannot index a view that depends on now() or on the session");
-            }
-            if (on->relation) FRESHET_TRY(dataflows->check_maintained(*on->relation, catalog));
-            PlannedChange planned;
-            Numbers numbers(catalog, planned.catalog);
-            CatalogEntry entry = make_entry(numbers, ItemKind::kIndex, plan.name, {});
-            entry.item.index_on = plan.on;
-            entry.item.index_key = plan.key_hir;
-            entry.item.create_sql = plan.create_sql;
-            entry.item.retain_history_micros = plan.retain_history_micros;
-            entry.depends_on = {plan.on};
-            *made = entry.id();
-            planned.catalog.put_items.push_back(std::move(entry));
-            return planned;
-          };
-          return self->commit(decide).and_then(
-              self->session_->strand,
-              [self, made, as_of](CommittedChange committed) -> Result<Outcome> {
-                const CatalogEntry& entry = *committed.catalog->entry(*made);
-                self->services_.holds->add(
-                    *made, as_of, as_of,
-                    entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
-                FRESHET_TRY(self->services_.dataflows->start_index(entry, *committed.catalog, as_of));
-                self->hold_.release();
-                return Outcome(CommandDone{self->tag_});
-              });
-        });
+    return start_at({plan.on}).and_then(session_->strand, [self = shared_from_this(), plan](SqlTime as_of) {
+      auto decide = [self, plan, as_of](const Catalog& catalog) -> Result<PlannedChange> {
+        PlannedChange planned = FRESHET_TRY(self->decide_index(plan, catalog));
+        planned.on_commit = [self, as_of, id = planned.catalog.put_items.front().id()](const CommittedChange& committed) {
+          return Future<Unit>::ready(self->start_index(*committed.catalog, id, as_of));
+        };
+        return planned;
+      };
+      return self->commit(std::move(decide)).and_then(self->session_->strand, [self](CommittedChange) {
+        self->hold_.release();
+        return Outcome(CommandDone{self->tag_});
+      });
+    });
+  }
+
+  Result<PlannedChange> decide_index(const sql::CreateIndexPlan& plan, const Catalog& catalog) {
+    FRESHET_TRY(check_present(catalog, {plan.on}));
+    FRESHET_TRY(check_free(catalog, plan.name));
+    const CatalogEntry* on = catalog.entry(plan.on);
+    if (on->relation && sql::has_session_values(*on->relation)) {
+      return fail(sqlstate::kFeatureNotSupported, "cannot index a view that depends on now() or on the session");
+    }
+    if (on->relation) FRESHET_TRY(services_.dataflows->check_maintained(*on->relation, catalog));
+    PlannedChange planned;
+    Numbers numbers(catalog, planned.catalog);
+    CatalogEntry entry = make_entry(numbers, ItemKind::kIndex, plan.name, {});
+    entry.item.index_on = plan.on;
+    entry.item.index_key = plan.key_hir;
+    entry.item.create_sql = plan.create_sql;
+    entry.item.retain_history_micros = plan.retain_history_micros;
+    entry.depends_on = {plan.on};
+    planned.catalog.put_items.push_back(std::move(entry));
+    return planned;
+  }
+
+  Result<Unit> start_index(const Catalog& catalog, GlobalId id, SqlTime as_of) {
+    const CatalogEntry& entry = *catalog.entry(id);
+    services_.holds->add(id, as_of, as_of, entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+    FRESHET_TRY(services_.dataflows->start_index(entry, catalog, as_of));
+    return Unit{};
   }
 
   Future<Outcome> apply(const sql::CreateSourcePlan& plan) {
     if (skip_existing(plan.if_not_exists, plan.name)) return done();
-    auto made = std::make_shared<std::vector<GlobalId>>();
-    return commit([plan, made](const Catalog& catalog) { return decide_source(plan, catalog, *made); })
-        .and_then(session_->strand, [self = shared_from_this(), made](CommittedChange committed) {
-          return self->start_source(committed, *made, 0);
-        });
+    return change([self = shared_from_this(), plan](const Catalog& catalog) -> Result<PlannedChange> {
+      std::vector<GlobalId> made;
+      PlannedChange planned = FRESHET_TRY(decide_source(plan, catalog, made));
+      planned.on_commit = [self, made](const CommittedChange& committed) { return self->start_source(committed, made, 0); };
+      return planned;
+    });
   }
 
   static storage_api::LoadGenerator generator_of(const sql::CreateSourcePlan& plan) {
@@ -353,13 +364,13 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
   }
 
   // The ingestion first, then what it writes.
-  Future<Outcome> start_source(CommittedChange committed, std::vector<GlobalId> ids, std::size_t next) {
+  Future<Unit> start_source(CommittedChange committed, std::vector<GlobalId> ids, std::size_t next) {
     if (next == 0) {
       std::ranges::stable_partition(ids, [&](GlobalId id) {
         return committed.catalog->entry(id)->generator.has_value();
       });
     }
-    if (next == ids.size()) return done();
+    if (next == ids.size()) return Future<Unit>::ready(Unit{});
     const CatalogEntry& entry = *committed.catalog->entry(ids[next]);
     storage_api::CreateCollection create{.id = entry.id(), .kind = storage_api::TableCollection{},
                                          .desc = entry.item.desc, .since = committed.time};
@@ -371,8 +382,8 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
     services_.holds->add(entry.id(), committed.time, committed.time,
                          entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
     return services_.storage.send(std::move(create))
-        .and_then(session_->strand, [self = shared_from_this(), committed, ids = std::move(ids),
-                                     next](Unit) mutable {
+        .and_then(services_.scheduler, [self = shared_from_this(), committed, ids = std::move(ids),
+                                        next](Unit) mutable {
           return self->start_source(std::move(committed), std::move(ids), next + 1);
         });
   }

@@ -71,7 +71,7 @@ Result<Hold> Holds::acquire(std::vector<GlobalId> ids, SqlTime time) {
   for (const GlobalId id : ids) {
     auto it = entries_.find(id);
     if (it == entries_.end()) {
-      return fail(sqlstate::kUndefinedTable, "collection " + to_string(id) + " was dropped");
+      return fail(sqlstate::kUndefinedTable, "an object that the statement uses was dropped");
     }
     if (time < it->second.since) {
       return fail(sqlstate::kInvalidParameterValue,

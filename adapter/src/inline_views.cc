@@ -77,7 +77,7 @@ class Inliner {
     }
     const CatalogEntry* entry = catalog_.entry(id);
     if (entry == nullptr) {
-      failure = sql_error(sqlstate::kUndefinedTable, "object " + to_string(id) + " was dropped");
+      failure = sql_error(sqlstate::kUndefinedTable, "an object that the statement uses was dropped");
       return get;
     }
     const bool stored = entry->is_collection() && (!entry->relation || options_.overlay == nullptr);
