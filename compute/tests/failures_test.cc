@@ -54,10 +54,11 @@ struct Engine {
   std::unique_ptr<World> world;
 };
 
+WorldOptions any_engine() { return GENERATE(WorldOptions{}, WorldOptions{.workers = 3}, WorldOptions{.naive = true}); }
 WorldOptions one_or_more_workers() { return GENERATE(WorldOptions{}, WorldOptions{.workers = 3}); }
 
-TEST_CASE("dataflow: who imports an index that is not there has an error", "[compute]") {
-  Engine engine(one_or_more_workers());
+TEST_CASE("engine: who imports an index that is not there has an error", "[compute]") {
+  Engine engine(any_engine());
   engine.read_index();
   CHECK(engine.world->wait_for(kReaderIndex, 10).error().code == ErrorCode::kNotFound);
   CHECK(engine.peek(kReaderIndex).error().code == ErrorCode::kNotFound);
@@ -81,8 +82,8 @@ TEST_CASE("dataflow: who imports an index that moved past its time has an error"
   CHECK(engine.world->wait_for(kReaderIndex, 12).error().code == ErrorCode::kInvalid);
 }
 
-TEST_CASE("dataflow: the failure of an input reaches who imports from it, before and after", "[compute]") {
-  Engine engine(one_or_more_workers());
+TEST_CASE("engine: the failure of an input reaches who imports from it, before and after", "[compute]") {
+  Engine engine(any_engine());
   const bool early = GENERATE(true, false);
   if (!early) {
     engine.index(kMissing, engine.desc);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataflow/dataflow_core.h"
+#include "read_failure.h"
 
 namespace freshet::compute {
 
@@ -12,7 +13,7 @@ void DataflowCore::open_source(const FlowPtr& flow, GlobalId id) {
                      [this, weak = std::weak_ptr(flow), id](auto reader) {
                        const FlowPtr f = weak.lock();
                        if (f == nullptr) return;
-                       if (!reader) return fail(*f, reader.error());
+                       if (!reader) return fail(*f, read_failure(reader.error()));
                        f->sources.at(id).reader = std::move(*reader);
                        read_more(f, id);
                      });
@@ -29,7 +30,7 @@ void DataflowCore::read_more(const FlowPtr& flow, GlobalId id) {
                        const FlowPtr f = weak.lock();
                        if (f == nullptr) return;
                        f->sources.at(id).reading = false;
-                       if (!event) return fail(*f, event.error());
+                       if (!event) return fail(*f, read_failure(event.error()));
                        take_event(f, id, std::move(*event));
                      });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataflow/dataflow_core.h"
+#include "read_failure.h"
 
 namespace freshet::compute {
 namespace {
@@ -145,7 +146,7 @@ void DataflowCore::start_collection_peek(compute_api::Peek peek) {
     if (read == collection_reads_.end()) return;
     if (!reader) {
       collection_reads_.erase(read);
-      return fail_peek(id, reader.error());
+      return fail_peek(id, read_failure(reader.error()));
     }
     read->second.reader = std::move(*reader);
     read_collection(id);
@@ -183,7 +184,7 @@ void DataflowCore::read_collection(const compute_api::PeekId& id) {
     CollectionRead& read = found->second;
     if (!event) {
       collection_reads_.erase(found);
-      return fail_peek(id, event.error());
+      return fail_peek(id, read_failure(event.error()));
     }
     const SqlTime time = read.peek.time;
     const auto take = [&](const storage_api::EncodedUpdates& updates, const std::string& key, auto& batcher) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "read_failure.h"
+
 namespace freshet::compute {
 
 using compute_api::ComputeCommand;
@@ -50,21 +52,27 @@ void NaiveCore::hello(const compute_api::Hello& hello) {
 
 void NaiveCore::create(expr::DataflowDescription description) {
   std::map<GlobalId, std::shared_ptr<NaiveDataflow>> upstream;
+  std::optional<Error> failure;
   for (const auto& [index, import] : description.indexes) {
     const auto from = exporting(index);
-    FRESHET_ASSERT(from != nullptr, index);
+    if (from == nullptr) {
+      failure = Error{.code = ErrorCode::kNotFound, .message = "index " + to_string(index) + " does not exist any more"};
+      continue;
+    }
+    if (!from->failures.empty()) failure = from->failures.begin()->second;
     upstream.emplace(import.on, from->dataflow);
   }
   auto flow = std::make_shared<Flow>();
   for (const GlobalId id : description.exports()) flow->sinces.emplace(id, description.as_of);
   for (const auto& [id, sink] : description.sink_exports) flow->sinks[id].description = sink;
   flow->dataflow = std::make_shared<NaiveDataflow>(std::move(description), std::move(upstream));
-  flows_.push_back(std::move(flow));
+  flows_.push_back(flow);
+  if (failure) fail_flow(*flow, *failure);
 }
 
 void NaiveCore::schedule(GlobalId id) {
   const auto flow = exporting(id);
-  if (flow == nullptr || flow->scheduled) return;
+  if (flow == nullptr || flow->scheduled || !flow->failures.empty()) return;
   flow->scheduled = true;
   for (auto& [input, state] : flow->dataflow->inputs()) open_input(flow, input);
   progress();
@@ -123,7 +131,7 @@ void NaiveCore::open_input(const std::shared_ptr<Flow>& flow, GlobalId id) {
                      [this, weak = std::weak_ptr(flow), id](auto reader) {
                        const auto f = weak.lock();
                        if (f == nullptr) return;
-                       if (!reader) return fail_flow(*f, reader.error());
+                       if (!reader) return fail_flow(*f, read_failure(reader.error()));
                        f->readers[id] = std::move(*reader);
                        read_next(f, id);
                      });
@@ -136,7 +144,7 @@ void NaiveCore::read_next(const std::shared_ptr<Flow>& flow, GlobalId id) {
                      [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
                        const auto f = weak.lock();
                        if (f == nullptr || !f->readers.contains(id)) return;
-                       if (!event) return fail_flow(*f, event.error());
+                       if (!event) return fail_flow(*f, read_failure(event.error()));
                        take_event(f, id, std::move(*event));
                      });
 }
@@ -166,6 +174,10 @@ void NaiveCore::take_event(const std::shared_ptr<Flow>& flow, GlobalId id, stora
 
 void NaiveCore::fail_flow(Flow& flow, const Error& error) {
   for (const auto& [id, since] : flow.sinces) fail_export(flow, id, error);
+  for (const auto& other : std::list(flows_)) {
+    if (!other->dataflow->reads(*flow.dataflow)) continue;
+    for (const auto& [id, since] : other->sinces) fail_export(*other, id, error);
+  }
 }
 
 void NaiveCore::ask(NaiveDataflow& dataflow, SqlTime time) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naive/naive_core.h"
 #include "naive/naive_peek.h"
+#include "read_failure.h"
 
 namespace freshet::compute {
 
@@ -43,7 +44,7 @@ std::optional<Error> NaiveCore::never_comes(const compute_api::Peek& peek) const
   const auto failure = flow->failures.find(id);
   if (failure == flow->failures.end()) return std::nullopt;
   // What was there before the failure stays readable.
-  SqlTime upper = flow->dataflow->upper();
+  SqlTime upper = flow->scheduled ? flow->dataflow->upper() : 0;
   if (index == nullptr) {
     const auto frontiers = options_.storage.frontiers(id);
     upper = frontiers ? frontiers->upper : 0;
@@ -87,7 +88,7 @@ void NaiveCore::open_collection_peek(const compute_api::PeekId& id) {
   serial_.when_ready(options_.storage.open_reader(target.id, time), [this, id](auto reader) {
     const auto peek = peeks_.find(id);
     if (peek == peeks_.end()) return;
-    if (!reader) return fail_peek(id, reader.error());
+    if (!reader) return fail_peek(id, read_failure(reader.error()));
     peek->second.reader = std::move(*reader);
     read_collection_peek(id);
   });
@@ -98,7 +99,7 @@ void NaiveCore::read_collection_peek(const compute_api::PeekId& id) {
   serial_.when_ready(reader->next(), [this, id, reader](Result<storage_api::ReadEvent> event) {
     const auto peek = peeks_.find(id);
     if (peek == peeks_.end()) return;
-    if (!event) return fail_peek(id, event.error());
+    if (!event) return fail_peek(id, read_failure(event.error()));
     PendingPeek& pending = peek->second;
     pending.input->apply(event->updates);
     pending.input->set_upper(event->upper);
