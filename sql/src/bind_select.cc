@@ -70,10 +70,17 @@ bool is_star(const PgQuery__Node* node) {
   return ref.fields[ref.n_fields - 1]->node_case == PG_QUERY__NODE__NODE_A_STAR;
 }
 
+base::Unexpected too_many_targets() {
+  return fail(sqlstate::kTooManyColumns, "target lists can have at most " + std::to_string(kMaxTargets) + " entries");
+}
+
 }  // namespace
 
 Result<Binder::Targets> Binder::target_list(std::span<PgQuery__Node* const> list, const Scope& scope,
                                             const ExprContext& context) {
+  // Counted before they are bound, which costs more; * may stand for none.
+  const auto written = std::ranges::count_if(list, [](const PgQuery__Node* n) { return !is_star(n->res_target->val); });
+  if (static_cast<std::size_t>(written) > kMaxTargets) return too_many_targets();
   Targets targets;
   for (const PgQuery__Node* node : list) {
     const PgQuery__ResTarget& target = *node->res_target;
@@ -110,7 +117,7 @@ Result<Binder::Targets> Binder::target_list(std::span<PgQuery__Node* const> list
       }
     }
     if (targets.scalars.size() > kMaxTargets) {
-      return fail(sqlstate::kTooManyColumns, "target lists can have at most " + std::to_string(kMaxTargets) + " entries");
+      return too_many_targets();
     }
   }
   return targets;

@@ -144,6 +144,15 @@ TEST_CASE("plan: statements, their plans and errors", "[sql][plan]") {
   }
 }
 
+TEST_CASE("plan: targets are counted before they are bound", "[sql][plan]") {
+  testing::Workbench bench;
+  std::string text = "SELECT missing";
+  for (int i = 0; i < 1664; ++i) text += ", missing";
+  const auto parsed = parse(text);
+  REQUIRE(parsed.has_value());
+  CHECK(plan(parsed->front(), bench.catalog, bench.settings).error().sqlstate == sqlstate::kTooManyColumns);
+}
+
 TEST_CASE("plan: parameters are typed by their first use and bound later", "[sql][plan]") {
   testing::Workbench bench;
   REQUIRE(bench.run("CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y')"));
