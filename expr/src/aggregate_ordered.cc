@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/expr/aggregate.h>
+
+#include "value_size.h"
 
 namespace freshet::expr {
 
@@ -30,22 +33,46 @@ bool OrderedAggregate::add(const repr::DatumRow& arguments, repr::Diff count) {
       return false;
     case AggregateKind::kStringAgg:
     case AggregateKind::kByteaAgg:
-      for (repr::Diff i = 0; i < count; ++i) add_text(arguments);
-      return false;
+      return !add_text(arguments, static_cast<std::uint64_t>(count));
     case AggregateKind::kArrayAgg:
-      for (repr::Diff i = 0; i < count; ++i) elements_.push_back(arguments[0]);
       any_ = true;
-      return false;
+      return !add_element(arguments[0], static_cast<std::uint64_t>(count));
     default: break;
   }
   FRESHET_UNREACHABLE(spec_.signature);
 }
 
-void OrderedAggregate::add_text(const repr::DatumRow& arguments) {
-  if (arguments[0].is_null()) return;
-  if (any_ && !arguments[1].is_null()) text_ += arguments[1].get<std::string>();
-  text_ += arguments[0].get<std::string>();
+// False: the value is too large, and nothing was taken.
+bool OrderedAggregate::add_text(const repr::DatumRow& arguments, std::uint64_t count) {
+  if (arguments[0].is_null()) return true;
+  const std::string& text = arguments[0].get<std::string>();
+  const std::string separator = arguments[1].is_null() ? std::string() : arguments[1].get<std::string>();
+  const std::size_t more = text.size() + separator.size();
+  // The first value of all has no separator.
+  const std::size_t room = kMostValueBytes - text_.size() + (any_ ? 0 : separator.size());
+  if (more > 0 && count > room / more) {
+    error_ = sql_error(sqlstate::kProgramLimitExceeded, "out of memory");
+    error_->detail = "Cannot enlarge string buffer containing " + std::to_string(text_.size()) + " bytes by " +
+                     std::to_string(more) + " more bytes.";
+    return false;
+  }
+  for (std::uint64_t i = 0; i < (more > 0 ? count : 0); ++i) {
+    if (any_ || i > 0) text_ += separator;
+    text_ += text;
+  }
   any_ = true;
+  return true;
+}
+
+bool OrderedAggregate::add_element(const repr::Datum& element, std::uint64_t count) {
+  const std::size_t bytes = std::max<std::size_t>(8, weight(element));
+  if (count > (kMostValueBytes - bytes_) / bytes) {
+    error_ = too_many_elements().error;
+    return false;
+  }
+  bytes_ += count * bytes;
+  elements_.insert(elements_.end(), count, element);
+  return true;
 }
 
 namespace {
@@ -79,6 +106,7 @@ Result<Datum> OrderedAggregate::finish() {
   if (negative_) {
     return fail(sqlstate::kInternalError, "a group has rows with negative multiplicity");
   }
+  if (error_.has_value()) return fail(*error_);
   if (!any_) return Datum();
   switch (spec_.kind) {
     case AggregateKind::kStringAgg:

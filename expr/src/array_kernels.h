@@ -50,12 +50,18 @@ repr::ColumnPtr each_row(KernelCall& call, bool strict, F f) {
   out.reserve(call.rows);
   const auto validity = strict ? strict_validity(call) : std::vector<std::uint8_t>();
   RowErrors found;
+  std::size_t used = 0;
   for (std::size_t row = 0; row < call.rows; ++row) {
     if (!validity.empty() && validity[row] == 0) {
       out.append_null();
       continue;
     }
     Result<repr::Datum> value = f(row);
+    if (value.has_value()) {
+      const std::size_t bytes = weight(*value);
+      if (!fits_value(used, bytes)) value = too_large();
+      used += bytes;
+    }
     if (value.has_value()) {
       out.append(*value, call.result_type);
     } else {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "evaluator.h"
+#include "value_size.h"
 
 namespace freshet::expr {
 namespace {
@@ -49,6 +50,14 @@ ColumnPtr pick(std::span<const ColumnPtr> columns, std::span<const Choice> choic
       },
       columns[0]->all_values());
   return std::make_shared<const repr::Column>(std::move(values), std::move(validity));
+}
+
+// Text may be chosen many times over.
+bool fits_column(std::span<const ColumnPtr> columns, std::span<const Choice> choices) {
+  if (columns[0]->physical() != repr::PhysicalType::kBytes) return true;
+  std::size_t bytes = 0;
+  for (const Choice& c : choices) bytes += columns[c.source]->values<repr::BytesVector>()[c.place].size();
+  return bytes <= kMostColumnBytes;
 }
 
 ColumnPtr bool_column(std::vector<std::uint8_t> values, std::vector<std::uint8_t> validity = {}) {
@@ -242,6 +251,13 @@ class Evaluation {
       errors.merge(found);
     }
     if (columns.empty()) columns.push_back(repr::constant_column(repr::Datum(), type, 1));
+    if (!fits_column(columns, choices)) {
+      RowErrors all;
+      for (std::uint32_t row = 0; row < rows_; ++row) all.entries.push_back({row, too_large().error});
+      errors.merge(all);
+      columns.assign(1, repr::constant_column(repr::Datum(), type, 1));
+      choices.assign(rows_, {});
+    }
     return {.column = pick(columns, choices), .errors = std::move(errors)};
   }
 
@@ -325,6 +341,13 @@ Operand spread(Operand operand, std::size_t rows) {
   if (!operand.constant || rows == 1) {
     operand.constant = false;
     return operand;
+  }
+  if (operand.column->physical() == repr::PhysicalType::kBytes) {
+    const std::size_t bytes = operand.column->values<repr::BytesVector>().byte_size();
+    if (operand.errors.empty() && bytes > kMostColumnBytes / rows) {
+      operand.errors.add(0, too_large().error);
+      operand.column = repr::constant_column(repr::Datum(), repr::SqlType(repr::TypeKind::kText), 1);
+    }
   }
   const std::vector<std::uint32_t> zeros(rows, 0);
   operand.column = repr::gather(*operand.column, zeros);

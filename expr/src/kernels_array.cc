@@ -25,18 +25,26 @@ Result<Datum> construct(const KernelCall& call, std::size_t row) {
   const std::size_t count = call.arguments.size();
   if (count == 0 || call.types[0].kind() != K::kArray) {
     std::vector<Datum> elements;
-    for (std::size_t i = 0; i < count; ++i) elements.push_back(datum_at(call, i, row));
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      elements.push_back(datum_at(call, i, row));
+      bytes += weight(elements.back());
+      if (bytes > kMostValueBytes) return too_large();
+    }
     return array_datum(one_dimension(std::move(elements)));
   }
   ArrayValue out;
   bool any = false;
   bool any_empty = false;
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Datum datum = datum_at(call, i, row);
     if (datum.is_null() || datum.get<std::shared_ptr<const ArrayValue>>()->dimensions.empty()) {
       any_empty = true;
       continue;
     }
+    bytes += weight(datum);
+    if (bytes > kMostValueBytes) return too_large();
     const ArrayValue& array = *datum.get<std::shared_ptr<const ArrayValue>>();
     if (!any) {
       out.dimensions.push_back({1, static_cast<I4>(count)});
@@ -101,6 +109,7 @@ ArrayValue array_or_empty(const Datum& datum) {
 }
 
 Result<Datum> append(const Datum& array_value, const Datum& element, bool back) {
+  if (weight(array_value) + weight(element) > kMostValueBytes) return too_large();
   ArrayValue out = array_or_empty(array_value);
   if (out.dimensions.size() > 1) {
     return fail(sqlstate::kDataException, "argument must be empty or one-dimensional array");
@@ -143,6 +152,7 @@ void add_constructors(FunctionTable& table) {
       const Datum b = datum_at(call, 1, row);
       if (a.is_null()) return b;
       if (b.is_null()) return a;
+      if (weight(a) + weight(b) > kMostValueBytes) return too_large();
       ArrayValue out = FRESHET_TRY(concatenate(array_or_empty(a), array_or_empty(b)));
       return array_datum(std::move(out));
     });

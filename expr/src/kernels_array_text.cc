@@ -30,7 +30,9 @@ Result<Datum> to_string(const KernelCall& call, std::size_t row) {
   for (const Datum& element : array.elements) {
     if (element.is_null() && !null_text.has_value()) continue;
     if (any) out += *separator;
-    out += element.is_null() ? *null_text : repr::to_text(element, call.types[0].element());
+    const std::string text = element.is_null() ? *null_text : repr::to_text(element, call.types[0].element());
+    if (!fits_value(0, out.size() + text.size())) return too_large();
+    out += text;
     any = true;
   }
   return Datum(std::move(out));

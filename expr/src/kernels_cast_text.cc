@@ -21,10 +21,26 @@ repr::ColumnPtr print(KernelCall& call) {
   const repr::Column& in = *call.arguments[0];
   const repr::SqlType& type = call.types[0];
   repr::BytesVector out;
+  RowErrors found;
   for (std::size_t row = 0; row < call.rows; ++row) {
-    if (!in.is_null(row)) out.buffer() += repr::to_text(in.datum(row, type), type);
+    if (!in.is_null(row)) {
+      const repr::Datum value = in.datum(row, type);
+      // Text may be longer than the value, so it is asked twice.
+      std::string text;
+      Result<void> done = check_room(out.buffer(), raw_size(value));
+      if (done.has_value()) {
+        text = repr::to_text(value, type);
+        done = check_room(out.buffer(), text.size());
+      }
+      if (done.has_value()) {
+        out.buffer() += text;
+      } else {
+        note_error(call, {}, row, done.error(), found);
+      }
+    }
     out.close();
   }
+  finish_errors(call, found);
   return make_column(std::move(out), strict_validity(call));
 }
 

@@ -194,6 +194,7 @@ std::string lower(View text) {
 
 Result<void> encode(std::string& out, View bytes, View format) {
   const std::string name = lower(format);
+  FRESHET_TRY(check_room(out, name == "hex" ? 2 * bytes.size() : bytes.size()));
   if (name == "hex") return append_hex(out, bytes), Result<void>();
   if (name == "base64") return encode_base64(out, bytes), Result<void>();
   if (name == "escape") return encode_escape(out, bytes), Result<void>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Regular expression operators and functions. A pattern is compiled once for a run of equal ones.
+#include <algorithm>
 #include <optional>
 
 #include <freshet/base/sqlstate.h>
@@ -71,10 +72,20 @@ template <typename F>
 void each_match(const Regex& regex, View text, bool all, F f) {
   Regex::Match match;
   for (std::size_t from = 0; from <= text.size() && regex.find(text, from, match);) {
-    f(match);
+    if constexpr (std::is_same_v<decltype(f(match)), bool>) {
+      if (!f(match)) return;
+    } else {
+      f(match);
+    }
     if (!all) return;
     from = after(text, match);
   }
+}
+
+// What the replacement of a match takes at most.
+std::size_t replacement_size(View replacement, const Regex::Match& match) {
+  const auto references = static_cast<std::size_t>(std::ranges::count(replacement, '\\'));
+  return replacement.size() + references * (match.end - match.begin);
 }
 
 // regexp_replace's \1 … \9, \& and \\.
@@ -98,16 +109,21 @@ void append_replacement(std::string& out, View replacement, View text, const Reg
   }
 }
 
-std::string replace(const Regex& regex, View text, View replacement, bool all) {
+Result<Datum> replace(const Regex& regex, View text, View replacement, bool all) {
   std::string out;
+  bool fits = true;
   std::size_t copied = 0;
   each_match(regex, text, all, [&](const Regex::Match& found) {
     out += text.substr(copied, found.begin - copied);
+    fits = fits_value(0, out.size() + replacement_size(replacement, found));
+    if (!fits) return false;
     append_replacement(out, replacement, text, found);
     copied = found.end;
+    return true;
   });
+  if (!fits) return too_large();
   out += text.substr(copied);
-  return out;
+  return Datum(std::move(out));
 }
 
 // Takes g out of the flags.
@@ -155,7 +171,7 @@ Result<Datum> regexp_replace(Compiled& compiled, const Texts& t) {
   const bool all = take_global(flags);
   const Result<Regex>& regex = compiled.get(t[1], flags);
   if (!regex.has_value()) return fail(regex.error());
-  return Datum(replace(regex.value(), t[0], t[2], all));
+  return replace(regex.value(), t[0], t[2], all);
 }
 
 Result<Datum> regexp_match(Compiled& compiled, const Texts& t) {

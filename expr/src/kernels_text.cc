@@ -16,12 +16,6 @@ namespace utf8 = repr::utf8;
 using View = std::string_view;
 using Int = std::int32_t;
 
-constexpr std::size_t kMaxText = (std::size_t{1} << 30) - 1 - 4;
-
-Result<void> too_large() {
-  return fail(sqlstate::kProgramLimitExceeded, "requested length too large");
-}
-
 Int length(View text) { return static_cast<Int>(utf8::length(text)); }
 View without_blanks(View text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -192,14 +186,25 @@ void append_fill(std::string& out, View fill, std::size_t count) {
   }
 }
 
+// Each append doubles what is there, so that short texts cost no more than long ones.
+void append_copies(std::string& out, View text, std::size_t times) {
+  const std::size_t begin = out.size();
+  const std::size_t end = begin + text.size() * times;
+  if (end == begin) return;
+  out.reserve(end);
+  out += text;
+  while (out.size() < end) out.append(out.data() + begin, std::min(out.size() - begin, end - out.size()));
+}
+
 Result<void> pad(std::string& out, View text, Int want, View fill, bool left) {
   const auto wanted = static_cast<std::size_t>(std::max(want, 0));
-  if (wanted > kMaxText / 4) return too_large();
+  if (wanted > kMostValueBytes / 4) return too_large();
   const std::size_t have = utf8::length(text);
   if (have >= wanted || fill.empty()) {
     out += utf8::prefix(text, wanted);
     return {};
   }
+  FRESHET_TRY(check_room(out, text.size() + 4 * (wanted - have)));
   if (left) append_fill(out, fill, wanted - have);
   out += text;
   if (!left) append_fill(out, fill, wanted - have);
@@ -226,8 +231,9 @@ void add_padding(FunctionTable& table) {
   table.add("repeat", {K::kText, K::kInt4}, K::kText,
             lift([](std::string& out, View text, Int n) -> Result<void> {
               const auto times = static_cast<std::size_t>(std::max(n, 0));
-              if (text.size() * times > kMaxText) return too_large();
-              for (std::size_t i = 0; i < times; ++i) out += text;
+              if (times > 0 && text.size() > kMostValueBytes / times) return too_large();
+              FRESHET_TRY(check_room(out, text.size() * times));
+              append_copies(out, text, times);
               return {};
             }));
 }

@@ -17,55 +17,86 @@ namespace utf8 = repr::utf8;
 using View = std::string_view;
 using Int = std::int32_t;
 
+bool is_text(const repr::SqlType& type) {
+  return type.kind() == K::kText || type.kind() == K::kVarchar || type.kind() == K::kName ||
+         type.kind() == K::kUnknown;
+}
+
 // The argument's text as the output function prints it.
 void append_text(std::string& out, const repr::Column& column, std::size_t row,
                  const repr::SqlType& type) {
-  switch (type.kind()) {
-    case K::kText:
-    case K::kVarchar:
-    case K::kName:
-    case K::kUnknown: out += column.values<repr::BytesVector>()[row]; return;
-    default: out += repr::to_text(column.datum(row, type), type);
+  if (is_text(type)) {
+    out += column.values<repr::BytesVector>()[row];
+  } else {
+    out += repr::to_text(column.datum(row, type), type);
   }
 }
 
 std::size_t at(const repr::Column& column, std::size_t row) { return column.size() == 1 ? 0 : row; }
 
 // concat and concat_ws: arguments from `first` on, NULLs left out.
-void append_joined(std::string& out, const KernelCall& call, std::size_t row, std::size_t first,
-                   View separator) {
+Result<void> append_joined(std::string& out, const KernelCall& call, std::size_t row, std::size_t first,
+                           View separator) {
+  const std::size_t before = out.size();
+  const auto add = [&](View text) -> Result<void> {
+    if (!fits_value(before, out.size() - before + text.size())) return too_large();
+    out += text;
+    return {};
+  };
+  std::string printed;
   bool any = false;
   for (std::size_t i = first; i < call.arguments.size(); ++i) {
     const repr::Column& column = *call.arguments[i];
     if (column.is_null(at(column, row))) continue;
-    if (any) out += separator;
-    append_text(out, column, at(column, row), call.types[i]);
+    if (any) FRESHET_TRY(add(separator));
     any = true;
+    if (is_text(call.types[i])) {
+      FRESHET_TRY(add(column.values<repr::BytesVector>()[at(column, row)]));
+      continue;
+    }
+    printed.clear();
+    append_text(printed, column, at(column, row), call.types[i]);
+    FRESHET_TRY(add(printed));
   }
+  return {};
+}
+
+// Row `row` of concat and concat_ws.
+void join_row(repr::BytesVector& out, KernelCall& call, std::size_t row, std::size_t first, View separator,
+              RowErrors& found) {
+  const std::size_t before = out.buffer().size();
+  const Result<void> done = append_joined(out.buffer(), call, row, first, separator);
+  if (done.has_value()) return;
+  note_error(call, {}, row, done.error(), found);
+  out.buffer().resize(before);
 }
 
 repr::ColumnPtr concat(KernelCall& call) {
   repr::BytesVector out;
+  RowErrors found;
   for (std::size_t row = 0; row < call.rows; ++row) {
-    append_joined(out.buffer(), call, row, 0, {});
+    join_row(out, call, row, 0, {}, found);
     out.close();
   }
+  finish_errors(call, found);
   return make_column(std::move(out), {});
 }
 
 repr::ColumnPtr concat_ws(KernelCall& call) {
   repr::BytesVector out;
   std::vector<std::uint8_t> validity;
+  RowErrors found;
   const repr::Column& separators = *call.arguments[0];
   for (std::size_t row = 0; row < call.rows; ++row) {
     const std::size_t s = at(separators, row);
     if (separators.is_null(s)) {
       set_null(validity, call.rows, row);
     } else {
-      append_joined(out.buffer(), call, row, 1, separators.values<repr::BytesVector>()[s]);
+      join_row(out, call, row, 1, separators.values<repr::BytesVector>()[s], found);
     }
     out.close();
   }
+  finish_errors(call, found);
   return make_column(std::move(out), std::move(validity));
 }
 
@@ -103,7 +134,7 @@ class Formatter {
   static std::optional<std::size_t> number(View format, std::size_t& i) {
     std::size_t value = 0;
     const std::size_t start = i;
-    while (i < format.size() && format[i] >= '0' && format[i] <= '9' && value < 100000000) {
+    while (i < format.size() && format[i] >= '0' && format[i] <= '9' && value <= INT32_MAX) {
       value = 10 * value + static_cast<std::size_t>(format[i++] - '0');
     }
     if (i == start) return std::nullopt;
@@ -166,9 +197,13 @@ class Formatter {
     const auto value = FRESHET_TRY(text_of(which));
     FRESHET_TRY(render(type, value, text));
     const std::size_t have = utf8::length(text);
-    if (!left && have < width) out_.append(width - have, ' ');
+    const std::size_t blanks = have < width ? width - have : 0;
+    if (!fits_value(0, out_.size() + text.size()) || blanks > kMostValueBytes - out_.size() - text.size()) {
+      return too_large();
+    }
+    if (!left) out_.append(blanks, ' ');
     out_ += text;
-    if (left && have < width) out_.append(width - have, ' ');
+    if (left) out_.append(blanks, ' ');
     return true;
   }
 
@@ -203,8 +238,9 @@ repr::ColumnPtr format(KernelCall& call) {
       set_null(validity, call.rows, row);
     } else {
       std::string text;
-      const auto done =
+      Result<void> done =
           Formatter(call, row, text).run(formats.values<repr::BytesVector>()[at(formats, row)]);
+      if (done.has_value()) done = check_room(out.buffer(), text.size());
       if (done.has_value()) {
         out.buffer() += text;
       } else {
@@ -259,15 +295,20 @@ Result<void> split_part(std::string& out, View text, View separator, Int n) {
   return {};
 }
 
-void replace_all(std::string& out, View text, View from, View to) {
+Result<void> replace_all(std::string& out, View text, View from, View to) {
   if (from.empty()) {
     out += text;
-    return;
+    return {};
+  }
+  if (to.size() > from.size() && !fits_value(out.size(), text.size() / from.size() * to.size() + text.size())) {
+    std::size_t count = 0;
+    for (std::size_t i = text.find(from); i != View::npos; i = text.find(from, i + from.size())) ++count;
+    FRESHET_TRY(check_room(out, text.size() + count * (to.size() - from.size())));
   }
   for (;;) {
     const std::size_t found = text.find(from);
     out += text.substr(0, found);
-    if (found == View::npos) return;
+    if (found == View::npos) return {};
     out += to;
     text.remove_prefix(found + from.size());
   }
@@ -332,7 +373,11 @@ void to_hex(std::string& out, T value) {
 }
 
 void add_joining(FunctionTable& table) {
-  const auto join = lift([](std::string& out, View a, View b) { (out += a) += b; });
+  const auto join = unless_too_large(lift([](std::string& out, View a, View b) -> Result<void> {
+    FRESHET_TRY(check_room(out, a.size() + b.size()));
+    (out += a) += b;
+    return {};
+  }));
   table.add_operator("||", {K::kText, K::kText}, K::kText, join);
   table.add_operator("||", {K::kBytea, K::kBytea}, K::kBytea, join);
   table.add("textcat", {K::kText, K::kText}, K::kText, join);
@@ -356,9 +401,9 @@ void add_joining(FunctionTable& table) {
 void add_text_formats(FunctionTable& table) {
   add_joining(table);
   table.add("replace", {K::kText, K::kText, K::kText}, K::kText,
-            lift([](std::string& out, View text, View from, View to) {
-              replace_all(out, text, from, to);
-            }));
+            unless_too_large(lift([](std::string& out, View text, View from, View to) -> Result<void> {
+              return replace_all(out, text, from, to);
+            })));
   table.add("translate", {K::kText, K::kText, K::kText}, K::kText,
             lift([](std::string& out, View text, View from, View to) {
               translate(out, text, from, to);

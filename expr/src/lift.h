@@ -26,6 +26,7 @@
 #include <freshet/expr/eval.h>
 
 #include "fault.h"
+#include "value_size.h"
 
 namespace freshet::expr {
 
@@ -272,6 +273,10 @@ struct TextKernel {
       } else {
         keep = settle(F{}(out.buffer(), std::get<I>(in)[row]...), call, validity, row, found);
       }
+      if (keep && !fits_value(before, out.buffer().size() - before)) [[unlikely]] {
+        note_error(call, validity, row, too_large().error, found);
+        keep = false;
+      }
       if (!keep) out.buffer().resize(before);
       out.close();
     }
@@ -310,11 +315,19 @@ struct TextKernel<F, void, std::string_view> {
     const Reader<std::string_view> in(*call.arguments[0], call.rows);
     repr::BytesVector out;
     out.reserve(call.rows, in.vector().byte_size());
+    auto validity = strict_validity(call);
+    RowErrors found;
     for (std::size_t row = 0; row < call.rows; ++row) {
+      const std::size_t before = out.buffer().size();
       F{}(out.buffer(), in[row]);
+      if (!fits_value(before, out.buffer().size() - before)) [[unlikely]] {
+        note_error(call, validity, row, too_large().error, found);
+        out.buffer().resize(before);
+      }
       out.close();
     }
-    return make_column(std::move(out), strict_validity(call));
+    finish_errors(call, found);
+    return make_column(std::move(out), std::move(validity));
   }
 };
 
@@ -343,6 +356,12 @@ Lifted lift(F) {
   using Signature = SignatureOf<decltype(&F::operator())>;
   static constexpr ScalarKernel kernel{&Signature::Kernel::run};
   return {&kernel, Signature::can_fail, Signature::may_be_null};
+}
+
+/// For functions that fail only where a value would be larger than values may be: too rare to plan for.
+inline Lifted unless_too_large(Lifted lifted) {
+  lifted.can_fail = false;
+  return lifted;
 }
 
 /// A kernel written over columns as a whole: a lambda `ColumnPtr(KernelCall&)`.

@@ -135,8 +135,8 @@ class Interpreter {
       batch.columns().push_back(values.back().column);
     }
     for (std::uint32_t i = 0; i < batch.size(); ++i) {
-      if (failed.find(i) != nullptr) {
-        fail_row(step, batch[i].row, input->types, out);
+      if (const Error* error = failed.find(i)) {
+        fail_row(step, batch[i].row, *error, input->types, out);
         continue;
       }
       DatumRow row = batch[i].row;
@@ -149,14 +149,15 @@ class Interpreter {
   }
 
   // What vectorised evaluation says of an expression that uses a failed one means nothing: each is evaluated
-  // anew, written out in full.
-  static void fail_row(const Mfp& step, const DatumRow& row, const Types& types, Collector& out) {
+  // anew, written out in full. Of what only a chunk's size made fail no value is known.
+  static void fail_row(const Mfp& step, const DatumRow& row, const Error& found, const Types& types,
+                       Collector& out) {
     std::optional<Error> least;
     for (const Scalar& expression : step.written_out()) {
       auto value = evaluate_row(expression, row, types);
       if (!value && (!least || error_less(value.error(), *least))) least = value.error();
     }
-    FRESHET_ASSERT(least.has_value());
+    if (!least) return out.add_error(ErrorRow::unknown(step.projection.size(), found));
     out.add_error(*apply_mfp(step, ErrorRow::of(row, *least), types));
   }
 

@@ -212,8 +212,9 @@ std::vector<Keyed> keyed(const KeySide& side, const Batch& batch) {
   for (const CountedRow& row : batch.rows()) out.push_back({&row, std::string()});
   for (const Scalar& expression : side.key) {
     const Evaluated values = batch.evaluate(expression);
-    FRESHET_ASSERT(values.errors.empty());
-    for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::uint32_t i = 0; i < out.size(); ++i) {
+      // Keys cannot fail, but they may be too large to be; such a key is equal to none.
+      if (values.errors.find(i) != nullptr) out[i].key.reset();
       const Datum value = values.column->datum(i, expression.type().type);
       if (value.is_null()) out[i].key.reset();
       if (out[i].key) *out[i].key += repr::encode_key(value, expression.type().type);

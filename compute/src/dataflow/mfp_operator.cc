@@ -20,8 +20,9 @@ void MfpStep::add_errors(const expr::MfpOutput& output, const Rows<T>& rows, Err
   for (const expr::MfpOutput::Failed& failed : output.errors) {
     const expr::ErrorRow row =
         expr::ErrorRow::of(datum_row(rows.chunk, failed.input_row, types_), failed.error);
-    const std::optional<expr::ErrorRow> after = expr::apply_mfp(evaluator_.mfp(), row, types_);
-    FRESHET_ASSERT(after.has_value());
+    // A row that only the size of its chunk made fail passes here: of its error nothing more is known.
+    std::optional<expr::ErrorRow> after = expr::apply_mfp(evaluator_.mfp(), row, types_);
+    if (!after) after = expr::ErrorRow::unknown(output_types_.size(), failed.error);
     errors.push_back({expr::encode_error_row(*after, output_types_), rows.time(failed.input_row),
                       rows.chunk.diff(failed.input_row)});
   }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,11 +123,12 @@ class OrderedAggregate {
   OrderedAggregate(const AggregateSpec& spec, std::vector<repr::SqlType> types);
   /// `count` copies of a row of arguments. Returns true if no later row can change the result.
   bool add(const repr::DatumRow& arguments, repr::Diff count = 1);
-  /// NULL if there was nothing; XX000 if a count was negative.
+  /// NULL if there was nothing; XX000 if a count was negative, 54000 if the value is larger than values may be.
   [[nodiscard]] Result<repr::Datum> finish();
 
  private:
-  void add_text(const repr::DatumRow& arguments);
+  bool add_text(const repr::DatumRow& arguments, std::uint64_t count);
+  bool add_element(const repr::Datum& element, std::uint64_t count);
 
   const AggregateSpec& spec_;
   std::vector<repr::SqlType> types_;
@@ -135,6 +137,8 @@ class OrderedAggregate {
   std::string text_{};
   repr::Datum value_{};
   std::vector<repr::Datum> elements_{};
+  std::size_t bytes_ = 0;  // of the elements
+  std::optional<Error> error_{};
 };
 
 }  // namespace freshet::expr
