@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/utf8.h>
@@ -13,6 +14,17 @@ CopyReader::CopyReader(sql::CopyOptions options, repr::RelationDesc desc, const 
     : options_(std::move(options)), desc_(std::move(desc)), format_(text), skip_header_(options_.header) {
   for (const repr::ColumnType& column : desc_.type.columns) {
     builders_.emplace_back(column.type.physical());
+    quick_.push_back(quick_of(column.type));
+  }
+}
+
+CopyReader::Quick CopyReader::quick_of(const repr::SqlType& type) {
+  switch (type.kind()) {
+    case repr::TypeKind::kInt2: return Quick::kInt2;
+    case repr::TypeKind::kInt4: return Quick::kInt4;
+    case repr::TypeKind::kInt8: return Quick::kInt8;
+    case repr::TypeKind::kText: return Quick::kText;
+    default: return Quick::kNone;
   }
 }
 
@@ -37,23 +49,7 @@ std::vector<repr::ColumnPtr> CopyReader::take() {
 Result<std::string_view> CopyReader::read(std::string_view bytes, std::size_t most) {
   const bool csv = options_.format == sql::CopyOptions::Format::kCsv;
   while (!bytes.empty() && buffered_ < most) {
-    std::size_t end = std::string_view::npos;
-    if (!csv) {
-      end = bytes.find('\n');
-    } else {
-      for (std::size_t i = 0; i < bytes.size(); ++i) {
-        const char c = bytes[i];
-        if (std::exchange(escaped_, false)) continue;
-        if (c == options_.quote) {
-          in_quotes_ = !in_quotes_;  // a doubled quote flips twice
-        } else if (c == options_.escape && in_quotes_) {
-          escaped_ = true;
-        } else if (c == '\n' && !in_quotes_) {
-          end = i;
-          break;
-        }
-      }
-    }
+    const std::size_t end = csv ? csv_end(bytes) : bytes.find('\n');
     if (end == std::string_view::npos) {
       partial_.append(bytes);
       if (partial_.size() > (1u << 30)) return bad("line is too long");
@@ -65,10 +61,32 @@ Result<std::string_view> CopyReader::read(std::string_view bytes, std::size_t mo
       whole = partial_;
     }
     FRESHET_TRY(line(whole));
+    quotes_seen_ = false;
     partial_.clear();
     bytes.remove_prefix(end + 1);
   }
   return bytes;
+}
+
+// Most lines have no quote.
+std::size_t CopyReader::csv_end(std::string_view bytes) {
+  if (!in_quotes_ && !escaped_) {
+    const std::size_t end = bytes.find('\n');
+    if (bytes.substr(0, end).find(options_.quote) == std::string_view::npos) return end;
+  }
+  quotes_seen_ = true;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char c = bytes[i];
+    if (std::exchange(escaped_, false)) continue;
+    if (c == options_.quote) {
+      in_quotes_ = !in_quotes_;  // a doubled quote flips twice
+    } else if (c == options_.escape && in_quotes_) {
+      escaped_ = true;
+    } else if (c == '\n' && !in_quotes_) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
 }
 
 Result<void> CopyReader::finish() {
@@ -93,7 +111,8 @@ Result<void> CopyReader::line(std::string_view line) {
     return {};
   }
   FRESHET_TRY(valid(line));
-  return options_.format == sql::CopyOptions::Format::kCsv ? csv_line(line) : text_line(line);
+  if (options_.format != sql::CopyOptions::Format::kCsv) return text_line(line);
+  return quotes_seen_ || builders_.empty() ? csv_line(line) : plain_csv_line(line);
 }
 
 Result<void> CopyReader::valid(std::string_view text) const {
@@ -170,6 +189,52 @@ Result<void> CopyReader::text_line(std::string_view line) {
     start = end + 1;
   }
   return end_row(column);
+}
+
+Result<void> CopyReader::plain_csv_line(std::string_view line) {
+  const char delimiter = options_.delimiter;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  for (std::size_t column = 0;; ++column) {
+    if (column >= builders_.size()) return bad("extra data after last expected column");
+    const char* stop = at;
+    while (stop != end && *stop != delimiter) ++stop;
+    const std::string_view value(at, static_cast<std::size_t>(stop - at));
+    if (is_null(value)) {
+      builders_[column].append_null();
+    } else if (!quick_field(column, value)) {
+      FRESHET_TRY(field(column, value, false));
+    }
+    if (stop == end) return end_row(column + 1);
+    at = stop + 1;
+  }
+}
+
+/// A number of so few digits that it fits, or text as it stands.
+bool CopyReader::quick_field(std::size_t column, std::string_view value) {
+  const auto number = [&]<typename T>(std::vector<T>& out) {
+    constexpr std::size_t kDigits = std::numeric_limits<T>::digits10;
+    const bool negative = !value.empty() && value[0] == '-';
+    const std::string_view digits = value.substr(negative ? 1 : 0);
+    if (digits.empty() || digits.size() > kDigits) return false;
+    std::int64_t sum = 0;
+    for (const char c : digits) {
+      const auto digit = static_cast<unsigned char>(c - '0');
+      if (digit > 9) return false;
+      sum = sum * 10 + digit;
+    }
+    out.push_back(static_cast<T>(negative ? -sum : sum));
+    return true;
+  };
+  repr::ColumnBuilder& out = builders_[column];
+  switch (quick_[column]) {
+    case Quick::kInt2: return number(out.values<std::vector<std::int16_t>>());
+    case Quick::kInt4: return number(out.values<std::vector<std::int32_t>>());
+    case Quick::kInt8: return number(out.values<std::vector<std::int64_t>>());
+    case Quick::kText: out.values<repr::BytesVector>().push_back(value); return true;
+    case Quick::kNone: return false;
+  }
+  return false;
 }
 
 Result<void> CopyReader::csv_line(std::string_view line) {

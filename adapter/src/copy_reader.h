@@ -34,10 +34,21 @@ class CopyReader {
   std::vector<repr::ColumnPtr> take();
 
  private:
+  /// Columns whose common values are read without detours.
+  enum class Quick : std::uint8_t { kNone, kInt2, kInt4, kInt8, kText };
+  static Quick quick_of(const repr::SqlType& type);
+
   Result<void> line(std::string_view line);
   Result<void> text_line(std::string_view line);
   Result<void> csv_line(std::string_view line);
+  Result<void> plain_csv_line(std::string_view line);  // in which nothing is quoted
+  [[nodiscard]] std::size_t csv_end(std::string_view bytes);
   Result<void> field(std::size_t column, std::string_view value, bool null);
+  bool quick_field(std::size_t column, std::string_view value);
+  [[nodiscard]] bool is_null(std::string_view value) const {
+    return value.size() == options_.null_text.size() &&
+           (value.empty() || (value[0] == options_.null_text[0] && value == options_.null_text));
+  }
   Result<void> end_row(std::size_t fields);
   [[nodiscard]] Result<void> valid(std::string_view text) const;
   [[nodiscard]] base::Unexpected bad(std::string message) const;
@@ -46,6 +57,8 @@ class CopyReader {
   repr::RelationDesc desc_;
   repr::TextFormat format_;
   std::vector<repr::ColumnBuilder> builders_;
+  std::vector<Quick> quick_;  ///< By column.
+  bool quotes_seen_ = false;  ///< CSV: a quote may be in the line at hand.
   std::string partial_;      ///< A line whose end has not come yet.
   bool in_quotes_ = false;   ///< CSV: `partial_` ends inside quotes.
   bool escaped_ = false;     ///< CSV: the last byte read was an escape.

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -13,16 +14,18 @@
 namespace freshet::persist {
 namespace {
 
-/// The first eight bytes as a number that orders as they do; short rows are padded with zeros.
-std::uint64_t prefix_of(base::BytesView row) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, row.data(), std::min<std::size_t>(row.size(), 8));
-  return __builtin_bswap64(word);
-}
-
+/// The first sixteen bytes as two numbers that order as they do; short rows are padded with zeros.
 struct SortKey {
-  std::uint64_t prefix;
-  std::uint32_t index;
+  SortKey() = default;
+  SortKey(base::BytesView row, std::uint32_t i) : index(i) {
+    std::array<std::uint64_t, 2> words{};
+    std::memcpy(words.data(), row.data(), std::min<std::size_t>(row.size(), sizeof(words)));
+    first = __builtin_bswap64(words[0]);
+    second = __builtin_bswap64(words[1]);
+  }
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  std::uint32_t index = 0;
 };
 
 }  // namespace
@@ -90,10 +93,17 @@ bool Updates::is_consolidated() const {
 
 void Updates::consolidate() {
   if (is_consolidated()) return;
+  // What all rows begin with tells nothing.
+  std::size_t shared = row(0).size();
+  for (std::size_t i = 1; i < size() && shared > 0; ++i) {
+    const auto [mine, other] = std::ranges::mismatch(row(0).substr(0, shared), row(i));
+    shared = static_cast<std::size_t>(mine - row(0).begin());
+  }
   std::vector<SortKey> keys(size());
-  for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = {prefix_of(row(i)), i};
+  for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = SortKey(row(i).substr(shared), i);
   std::ranges::sort(keys, [this](const SortKey& a, const SortKey& b) {
-    if (a.prefix != b.prefix) return a.prefix < b.prefix;
+    if (a.first != b.first) return a.first < b.first;
+    if (a.second != b.second) return a.second < b.second;
     const int order = row(a.index).compare(row(b.index));
     return order != 0 ? order < 0 : times_[a.index] < times_[b.index];
   });
