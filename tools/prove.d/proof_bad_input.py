@@ -633,16 +633,19 @@ def full_disk(case, folder, arguments):
         small = servers.Freshet(folder, arguments, "small", data=os.path.join(mount, "data"))
         session = wire.Wire(small.port, timeout=60)
         session.query("CREATE TABLE t (id int, filler text)")
+        session.query("CREATE MATERIALIZED VIEW again AS SELECT filler, id FROM t")
         stored, error = 0, {}
         with open(os.path.join(mount, "ballast"), "wb") as f:
             f.write(b"x" * (6 << 20))
-        for i in range(400):
-            data = b"".join(b"%d\t%s\n" % (i, os.urandom(200).hex().encode()) for _ in range(500))
-            answer = session.query("COPY t FROM STDIN", data)
-            if answer.error:
-                error = answer.error
-                break
-            stored += 500
+        # Less and less at a time: what the table could still write the view cannot.
+        for rows in (500, 100, 20, 4, 1):
+            for i in range(400):
+                data = b"".join(b"%d\t%s\n" % (i, os.urandom(200).hex().encode()) for _ in range(rows))
+                answer = session.query("COPY t FROM STDIN", data)
+                if answer.error:
+                    error = answer.error
+                    break
+                stored += rows
         case.out.check(error.get("C") == "53100", "a full disk: the write answers 53100 (disk full)", error)
         case.out.check(small.alive(), "the server lives on a full disk", small.log_tail())
         count = session.query("SELECT count(*) FROM t")
@@ -650,6 +653,9 @@ def full_disk(case, folder, arguments):
         os.remove(os.path.join(mount, "ballast"))
         answer = session.query("INSERT INTO t VALUES (-1, 'after')")
         case.out.check(answer.error is None, "with space again, writes go on", answer.error)
+        count = session.query("SELECT count(*) FROM again")
+        case.out.check(count.rows == [[str(stored + 1)]], "and a view that could not write has caught up",
+                       count.error or count.rows)
         small.kill()
         small.start()
         session = wire.Wire(small.port, timeout=60)

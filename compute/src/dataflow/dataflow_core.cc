@@ -188,6 +188,10 @@ void DataflowCore::make_sinks(const FlowPtr& flow) {
             [this, weak, id = id](const Error& error) {
               options_.logger.warn("materialized view stopped", {{"id", expr::to_string(id)}, {"error", error.message}});
               if (const FlowPtr f = weak.lock()) fail_export(*f, id, error);
+            },
+        .on_delay =
+            [this, id = id](const Error& error) {
+              options_.logger.warn("materialized view waits to write", {{"id", expr::to_string(id)}, {"error", error.message}});
             }};
     flow->views.emplace(id, std::make_shared<ViewSink>(serial_, options_.storage, id, flow->description.as_of,
                                                        collector, std::move(callbacks)));

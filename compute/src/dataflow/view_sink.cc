@@ -2,6 +2,7 @@
 #include "dataflow/view_sink.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace freshet::compute {
 
@@ -88,12 +89,41 @@ void ViewSink::step() {
     for (std::size_t i = 0; i < side->size(); ++i) last = std::max(last, side->time(i));
   }
   busy_ = true;
-  when_ready(writer_->append(durable, last + 1, std::move(updates)), [upper](ViewSink& self, base::Unit) {
-    self.busy_ = false;
-    self.has_written_ = true;
-    self.written(upper);
-    self.step();
+  append(last + 1, upper, std::make_shared<const storage_api::CollectionUpdates>(std::move(updates)));
+}
+
+// The updates are kept until they are durable: a disk may be full for a while, a network away.
+void ViewSink::append(repr::SqlTime next, repr::SqlTime upper,
+                      std::shared_ptr<const storage_api::CollectionUpdates> updates) {
+  auto appended = writer_->append(writer_->durable_upper(), next, storage_api::CollectionUpdates(*updates));
+  serial_.when_ready(std::move(appended), [weak = weak_from_this(), next, upper,
+                                           updates = std::move(updates)](Result<base::Unit> result) mutable {
+    const std::shared_ptr<ViewSink> self = weak.lock();
+    if (self == nullptr || self->failed_) return;
+    if (!result) {
+      const ErrorCode code = result.error().code;
+      const bool changed_nothing = code == ErrorCode::kUnavailable || code == ErrorCode::kExhausted;
+      if (!changed_nothing) return self->fail(result.error());
+      self->callbacks_.on_delay(result.error());
+      return self->append_later(next, upper, std::move(updates));
+    }
+    self->busy_ = false;
+    self->has_written_ = true;
+    self->written(upper);
+    self->step();
   });
+}
+
+void ViewSink::append_later(repr::SqlTime next, repr::SqlTime upper,
+                            std::shared_ptr<const storage_api::CollectionUpdates> updates) {
+  constexpr std::chrono::milliseconds kPause{500};
+  auto retry = [post = serial_.poster(), weak = weak_from_this(), next, upper, updates = std::move(updates)]() mutable {
+    post([weak, next, upper, updates = std::move(updates)]() mutable {
+      const std::shared_ptr<ViewSink> self = weak.lock();
+      if (self != nullptr && !self->failed_) self->append(next, upper, std::move(updates));
+    });
+  };
+  serial_.scheduler().after(kPause, serial_.scheduler(), std::move(retry));
 }
 
 void ViewSink::written(repr::SqlTime upper) {

@@ -24,6 +24,7 @@ class ViewSink : public std::enable_shared_from_this<ViewSink> {
     std::function<void(repr::SqlTime)> on_demand;  ///< Someone wants the upper to exceed this.
     std::function<void(repr::SqlTime)> on_upper;   ///< Durable (logically) up to here.
     std::function<void(const Error&)> on_failure;
+    std::function<void(const Error&)> on_delay;  ///< An append failed for now, and is tried again.
   };
   ViewSink(Serial& serial, storage_api::Storage& storage, expr::GlobalId id, repr::SqlTime as_of,
            std::shared_ptr<Collector> collector, Callbacks callbacks)
@@ -44,6 +45,9 @@ class ViewSink : public std::enable_shared_from_this<ViewSink> {
   void load(std::shared_ptr<storage_api::CollectionReader> reader);
   void take_persisted(const storage_api::CollectionUpdates& updates);
   void step();
+  void append(repr::SqlTime next, repr::SqlTime upper, std::shared_ptr<const storage_api::CollectionUpdates> updates);
+  void append_later(repr::SqlTime next, repr::SqlTime upper,
+                    std::shared_ptr<const storage_api::CollectionUpdates> updates);
   void written(repr::SqlTime upper);
   void fail(const Error& error);
   template <typename T, typename F>
