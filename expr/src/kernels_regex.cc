@@ -92,7 +92,9 @@ std::size_t replacement_size(View replacement, const Regex::Match& match) {
 void append_replacement(std::string& out, View replacement, View text, const Regex::Match& match) {
   for (std::size_t i = 0; i < replacement.size(); ++i) {
     if (replacement[i] != '\\' || i + 1 == replacement.size()) {
-      out += replacement[i];
+      const std::size_t end = std::min(replacement.find('\\', i + 1), replacement.size());
+      out += replacement.substr(i, end - i);
+      i = end - 1;
       continue;
     }
     const char c = replacement[++i];
