@@ -59,7 +59,9 @@ class Boot : public std::enable_shared_from_this<Boot> {
     services->compute = std::make_unique<ComputeClient>(
         compute_, services->config.seed ^ 0x7065656b73ULL, [gate](GlobalId id, SqlTime upper) {
           gate->with([&](Services* s) {
-            if (s != nullptr) s->holds->on_upper(id, upper);
+            if (s == nullptr) return;
+            s->holds->on_upper(id, upper);
+            if (s->dataflows != nullptr) s->dataflows->on_index_frontier(id);
           });
         });
     services->holds = std::make_unique<Holds>([gate, &scheduler = services->scheduler](GlobalId id, SqlTime since) {

@@ -123,6 +123,12 @@ Result<void> Dataflows::start_index(const CatalogEntry& index, const Catalog& ca
   request.index_exports[index.id()] = index.key;
   expr::DataflowDescription dataflow = FRESHET_TRY(sql::build_dataflow(request));
   dataflow.as_of = as_of;
+  const auto bases = base_collections(catalog, {on});
+  auto hold = services_.holds->acquire({bases.begin(), bases.end()}, as_of);
+  if (hold) {
+    const std::lock_guard lock(mutex_);
+    index_holds_[index.id()] = std::move(*hold);
+  }
   create(std::move(dataflow));
   const std::lock_guard lock(mutex_);
   live_indexes_[on].insert(index.id());
@@ -167,10 +173,16 @@ void Dataflows::drop_export(GlobalId id) {
     version_.fetch_add(1, std::memory_order_release);
     break;
   }
+  index_holds_.erase(id);
   auto held = view_holds_.find(id);
   if (held == view_holds_.end()) return;
   released = std::move(held->second);
   view_holds_.erase(held);
+}
+
+void Dataflows::on_index_frontier(GlobalId id) {
+  const std::lock_guard lock(mutex_);
+  index_holds_.erase(id);
 }
 
 void Dataflows::on_storage_frontiers(GlobalId id, const storage_api::Frontiers& frontiers) {

@@ -82,6 +82,8 @@ class Dataflows {
   Result<void> start_view(const CatalogEntry& view, const Catalog& catalog, repr::SqlTime as_of);
   void drop_export(GlobalId id);
 
+  /// An index has read what was there when it began: its inputs may lose that history.
+  void on_index_frontier(GlobalId id);
   /// A collection of storage has moved: a view's holds on its inputs follow its durable upper.
   void on_storage_frontiers(GlobalId id, const storage_api::Frontiers& frontiers);
 
@@ -101,6 +103,7 @@ class Dataflows {
   mutable std::mutex mutex_;
   std::map<GlobalId, std::set<GlobalId>> live_indexes_;  ///< By what they are on.
   std::map<GlobalId, Hold> view_holds_;
+  std::map<GlobalId, Hold> index_holds_;  ///< Until the index has read what was there at its as_of.
 };
 
 }  // namespace freshet::adapter
