@@ -97,7 +97,7 @@ class PlanGenerator {
   Relation constant() {
     freshet::repr::RelationType type{{{TypeKind::kInt4, true}, {random_kind(random_), true}}};
     std::vector<std::pair<freshet::repr::DatumRow, std::int64_t>> rows;
-    for (std::uint64_t n = random_.one_in(8) ? 0 : 1 + random_.below(3); n > 0; --n) {
+    for (std::uint64_t n = random_.one_in(30) ? 0 : 1 + random_.below(3); n > 0; --n) {
       freshet::repr::DatumRow row;
       for (const ColumnType& column : type.columns) {
         row.push_back(random_.one_in(5) ? Datum() : random_value(random_, column.type.kind()));
@@ -118,8 +118,8 @@ class PlanGenerator {
         predicates[0] = equality(Scalar::column(c, column), Scalar::literal(random_value(random_, column.type.kind()), column.type.kind()));
       }
     }
-    if (random_.coin()) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
-    if (input.arity() > 0 && random_.one_in(4)) {
+    if (!random_.one_in(3)) predicates[0] = Scalar::disjunction({predicates[0], generate.predicate(1)});
+    if (input.arity() > 0 && random_.one_in(3)) {
       const std::size_t c = random_.below(input.arity());
       predicates[0] = Scalar::disjunction(
           {predicates[0], Scalar::negation(Scalar::is_null(Scalar::column(c, input.type().columns[c])))});
@@ -209,7 +209,25 @@ class PlanGenerator {
     }
     const MatchKind kind =
         random_.pick({MatchKind::kSemi, MatchKind::kAnti, MatchKind::kLeft, MatchKind::kLeft, MatchKind::kFull});
-    return Relation::match(kind, left, right, std::move(on));
+    Relation match = Relation::match(kind, left, right, std::move(on));
+    const bool wanted = kind == MatchKind::kFull ? random_.coin() : kind == MatchKind::kLeft && random_.one_in(8);
+    return wanted ? one_sided(match, own.size()) : match;
+  }
+
+  /// A condition on the columns of one side: whether it may go below the join depends on the join's kind.
+  Relation one_sided(const Relation& match, std::size_t split) {
+    const Columns& columns = match.type().columns;
+    if (columns.empty()) return match;
+    const bool left = split > 0 && (split == columns.size() || random_.coin());
+    const std::size_t c = left ? random_.below(split) : split + random_.below(columns.size() - split);
+    const Scalar column = Scalar::column(c, columns[c]);
+    const TypeKind kind = columns[c].type.kind();
+    Scalar predicate = Scalar::is_null(column);
+    if (kind != TypeKind::kArray && random_.coin()) {
+      predicate = equality(column, Scalar::literal(random_value(random_, kind), kind));
+    }
+    if (!random_.one_in(8)) predicate = Scalar::negation(predicate);  // keeps most rows
+    return match.filter({std::move(predicate)});
   }
 
   std::optional<Aggregate> aggregate(const Columns& columns) {
@@ -377,8 +395,8 @@ class PlanGenerator {
           .project({0, 3});
     };
     std::optional<std::uint64_t> limit;
-    if (random_.one_in(3)) limit = random_.below(4);
-    const bool returns = random_.coin();
+    if (random_.coin()) limit = random_.one_in(8) ? 0 : 1 + random_.below(3);
+    const bool returns = !random_.one_in(3);
     const bool two = random_.coin();
     std::vector<LocalId> ids{id};
     std::vector<Relation> values;
