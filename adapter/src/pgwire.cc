@@ -300,7 +300,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (skip_until_sync_ && type != 'S') return done();
     MessageReader in(body);
     switch (type) {
-      case 'Q': return simple_query(std::string(in.text()));
+      case 'Q': return simple_query(in);
       case 'P': return parse(in);
       case 'B': return bind(body);
       case 'D': return describe(in);
@@ -321,7 +321,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
   }
 
+  // Whatever the error is, what came before it since the last Sync is undone with it.
   Future<Unit> extended_error(const Error& error) {
+    session_->fail_transaction();
     out_.error(error, "ERROR");
     skip_until_sync_ = true;
     return done();
@@ -343,7 +345,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- Simple query.
 
-  Future<Unit> simple_query(std::string sql) {
+  Future<Unit> simple_query(MessageReader& in) {
+    const std::string sql(in.text());
+    if (!in.at_end()) {
+      session_->fail_transaction();
+      out_.error(MessageReader::malformed(), "ERROR");
+      return sync();
+    }
+    session_->close_statement("");  // as the protocol says
     auto parsed = session_->parse(sql);
     if (!parsed) {
       out_.error(parsed.error(), "ERROR");
@@ -591,13 +600,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (!described) return extended_error(described.error());
     const StatementDescription* description = *described;
     auto parameters = decode_parameters(*message, description->parameter_types, text_.time_zone);
-    if (!parameters) {
-      session_->fail_transaction();
-      return extended_error(parameters.error());
-    }
+    if (!parameters) return extended_error(parameters.error());
     const std::size_t columns = description->columns ? description->columns->arity() : 0;
     if (message->result_formats.size() > 1 && message->result_formats.size() != columns) {
-      session_->fail_transaction();
       return extended_error(sql_error(
           sqlstate::kProtocolViolation,
           "bind message has " + std::to_string(message->result_formats.size()) +
@@ -659,9 +664,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                        static_cast<std::uint64_t>(most));
               })
         .then(*queue_, [self = shared_from_this()](Result<Unit> sent) {
-          if (sent) return done();
-          self->session_->fail_transaction();
-          return self->extended_error(sent.error());
+          return sent ? done() : self->extended_error(sent.error());
         });
   }
 

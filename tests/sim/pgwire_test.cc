@@ -128,6 +128,44 @@ TEST_CASE("pgwire: garbage inside well-cut messages", "[sim][property]") {
   CHECK(client->closed());
 }
 
+// An error that is the message's own is an error of its transaction all the same.
+TEST_CASE("pgwire: a message that cannot be read undoes its transaction", "[sim]") {
+  SimWorld world(6);
+  REQUIRE(world.start());
+  auto client = connect(world);
+  client->send(query("CREATE TABLE t (a int)"));
+  CHECK(client->received() == "C:CREATE TABLE ZI");
+  const std::string unknown_type = message('P', zero_ended("") + zero_ended("SELECT $1") + be16(1) + be32(99'999'999));
+  for (const std::string& bad : {message('P', "no end"), message('B', "no end"), message('D', "?"), message('E', "no end"),
+                                 message('C', "?"), unknown_type}) {
+    client->send(parse("", "INSERT INTO t VALUES (1)") + bind("", {}) + execute() + bad + sync());
+    const std::string received = client->received();
+    CHECK(received.starts_with("1 2 C:INSERT 0 1 E"));
+    CHECK(received.ends_with(" ZI"));
+    client->send(query("SELECT count(*) FROM t"));
+    CHECK(client->received() == "T D[0] C:SELECT 1 ZI");
+    client->send(query("BEGIN") + bad + sync() + query("ROLLBACK"));
+    CHECK(client->received().ends_with(" ZE C:ROLLBACK ZI"));
+  }
+  // Query: without its end, and with more behind it.
+  for (const std::string& bad : {message('Q', "SELECT 1"), message('Q', ""), message('Q', zero_ended("SELECT 1") + "x")}) {
+    client->send(bad);
+    CHECK(client->received() == "E08P01 ZI");
+    client->send(query("BEGIN") + bad + query("ROLLBACK"));
+    CHECK(client->received() == "C:BEGIN ZT E08P01 ZE C:ROLLBACK ZI");
+  }
+}
+
+TEST_CASE("pgwire: a simple query drops the unnamed statement, and no other", "[sim]") {
+  SimWorld world(7);
+  REQUIRE(world.start());
+  auto client = connect(world);
+  client->send(parse("", "SELECT 1") + parse("kept", "SELECT 2") + sync() + query("SELECT 3"));
+  CHECK(client->received() == "1 1 ZI T D[3] C:SELECT 1 ZI");
+  client->send(bind("", {}) + execute() + sync() + bind("kept", {}) + execute() + sync());
+  CHECK(client->received() == "E26000 ZI 2 D[2] C:SELECT 1 ZI");
+}
+
 TEST_CASE("pgwire: many messages at once are answered in order", "[sim]") {
   SimWorld world(5);
   REQUIRE(world.start());
