@@ -25,12 +25,12 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
 
   void resume() {
     const auto frontiers = group->published(config.id);
-    if (!frontiers) return failed(Error{.code = ErrorCode::kNotFound, .message = "no progress"});
+    if (!frontiers) return failed(Error{.code = ErrorCode::kNotFound, .message = "no progress"}, false);
     if (frontiers->durable_upper <= frontiers->since) return load(frontiers->since);
     group->read(config.id, frontiers->durable_upper - 1)
         .on_ready(strand, [self = shared_from_this(), upper = frontiers->durable_upper](
                               Result<std::unique_ptr<LedgerReader>> reader) {
-          if (!reader) return self->failed(reader.error());
+          if (!reader) return self->failed(reader.error(), false);
           self->progress_reader = std::move(*reader);
           self->read_progress(upper);
         });
@@ -39,11 +39,11 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   void read_progress(SqlTime upper) {
     progress_reader->next().on_ready(
         strand, [self = shared_from_this(), upper](Result<LedgerChunk> chunk) {
-          if (!chunk) return self->failed(chunk.error());
+          if (!chunk) return self->failed(chunk.error(), false);
           const auto& rows = chunk->updates.oks;
           for (std::size_t i = 0; i < rows.size(); ++i) {
             auto row = self->progress_codec.decode_row(rows.rows[i]);
-            if (!row) return self->failed(row.error());
+            if (!row) return self->failed(row.error(), false);
             // The content is one row, but may come as several that cancel.
             self->progress_sum +=
                 static_cast<std::uint64_t>((*row)[0].get<std::int64_t>() * rows.diff(i));
@@ -178,16 +178,19 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   }
 
   void retry(const Error& error, base::UniqueFunction<void()> again) {
-    failed(error);
+    // Another writer has the group now: nothing that is tried here can succeed.
+    const bool over = error.code == ErrorCode::kCancelled;
+    failed(error, !over);
+    if (over) return;
     timer = scheduler.after(kRetryDelay, strand,
                             [self = shared_from_this(), again = std::move(again)]() mutable {
                               if (!self->stopped) again();
                             });
   }
 
-  void failed(const Error& error) {
+  void failed(const Error& error, bool transient) {
     log.warn("ingestion failed", {{"source", to_string(config.id)}, {"error", error.message}});
-    on_failure(config.id, error);
+    on_failure(config.id, error, transient);
   }
 
   base::Scheduler& scheduler;

@@ -24,7 +24,8 @@ struct IngestionConfig {
 
 class Ingestion {
  public:
-  using OnFailure = std::function<void(GlobalId, Error)>;
+  /// `transient`: it is tried again.
+  using OnFailure = std::function<void(GlobalId, Error, bool transient)>;
   Ingestion(base::Scheduler& scheduler, base::Logger& log, std::shared_ptr<WriteGroup> group,
             IngestionConfig config, OnFailure on_failure);
   /// Stops; a commit under way may still happen.

@@ -147,7 +147,7 @@ class PersistGroup final : public LedgerGroup {
                                                     " is already at " +
                                                     std::to_string(outcome.upper));
             case persist::CommitOutcome::Status::kFenced:
-              return fail(ErrorCode::kConflict, "another server took over group " + name);
+              return fail(ErrorCode::kCancelled, "another server took over group " + name);
           }
           FRESHET_UNREACHABLE(static_cast<int>(outcome.status));
         });

@@ -308,8 +308,8 @@ class StorageService final : public Storage {
       config.floor = floor_;
       ingestions_[id] = std::make_unique<Ingestion>(
           environment_.scheduler, environment_.log, group, config,
-          [responses = responses_](GlobalId source, Error error) {
-            Responses::post(responses, CollectionFailure{source, std::move(error), true});
+          [responses = responses_](GlobalId source, Error error, bool transient) {
+            Responses::post(responses, CollectionFailure{source, std::move(error), transient});
           });
     }
     waiting_.clear();

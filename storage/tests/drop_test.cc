@@ -111,6 +111,31 @@ TEST_CASE("drop: what a dropped view or source stored goes at once", "[storage][
   CHECK(group_keys(sim, disk) == std::vector<std::string>{"group/tables", "group/view-u2"});
 }
 
+TEST_CASE("storage: a server whose groups another took over stops writing at once", "[storage]") {
+  SimScheduler sim(7);
+  Disk disk;
+  Life first(sim, disk, 1, {kSource, kOutput});
+  sim.run_for(std::chrono::seconds(5));
+  std::vector<storage_api::CollectionFailure> failures;
+  first.storage->on_response([&](const storage_api::StorageResponse& response) {
+    const auto* failure = std::get_if<storage_api::CollectionFailure>(&response);
+    if (failure != nullptr) failures.push_back(*failure);
+  });
+  Life second(sim, disk, 2, {kSource, kOutput});
+  sim.run_for(std::chrono::seconds(30));
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].id == kSource);
+  CHECK_FALSE(failures[0].transient);
+  CHECK(failures[0].error.code == ErrorCode::kCancelled);
+  const auto create = [&](Life& life) {
+    return sim.wait(life.storage->commit({.time = 1'000'000'000'000'000'000, .create = {{id_of(9), {}}}}));
+  };
+  const auto refused = create(first);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kCancelled);
+  CHECK(create(second));
+}
+
 TEST_CASE("drop: the next start removes what a killed server left of a dropped view",
           "[storage][drop]") {
   bool complete = false;
