@@ -270,29 +270,32 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
       });
 }
 
-// Only where it is a transaction by itself, or its block has its time already: then no other step of a statement
-// is left out.
+// `alone`: it is a transaction by itself. Only there, or where its block has its time already: then no other step of
+// a statement is left out.
+std::optional<RowBatch> SessionState::look_up(const PlannedStatement& planned, const repr::DatumRow& parameters,
+                                              bool alone) {
+  if (planned.lookup_later) {
+    planned.lookup = services.dataflows->plan_lookup(*planned.plan.as<sql::SelectPlan>(), *services.catalog.get(),
+                                                     planned.lookup_later);
+  }
+  LookupPlan* plan = planned.lookup.get();
+  if (plan == nullptr || transaction.failed || !transaction.writes.empty()) return std::nullopt;
+  if (transaction.kind == Transaction::Kind::kExplicit && transaction.read_at) {
+    auto rows = plan->find(parameters, *transaction.read_at, *transaction.read_at);
+    if (rows) transaction.read_tables.insert(plan->tables().begin(), plan->tables().end());
+    return rows;
+  }
+  const auto time = alone ? services.oracle->read_now() : std::nullopt;
+  if (!time) return std::nullopt;
+  return plan->find(parameters, services.committer->quiet_since(plan->tables()), *time);
+}
+
 std::optional<RowBatch> SessionState::lookup(const std::string& name, bool last) {
   auto it = portals.find(name);
   if (it == portals.end() || it->second.planned == nullptr || it->second.executed) return std::nullopt;
   Portal& portal = it->second;
-  if (portal.planned->lookup_later) {
-    const auto* select = portal.planned->plan.as<sql::SelectPlan>();
-    portal.planned->lookup =
-        services.dataflows->plan_lookup(*select, *services.catalog.get(), portal.planned->lookup_later);
-  }
-  LookupPlan* plan = portal.planned->lookup.get();
-  if (plan == nullptr || transaction.failed || !transaction.writes.empty()) return std::nullopt;
   const bool alone = transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 0 && last;
-  const bool in_block = transaction.kind == Transaction::Kind::kExplicit && transaction.read_at;
-  if (!alone && !in_block) return std::nullopt;
-  std::optional<RowBatch> rows;
-  if (in_block) {
-    rows = plan->find(portal.parameters, *transaction.read_at, *transaction.read_at);
-    if (rows) transaction.read_tables.insert(plan->tables().begin(), plan->tables().end());
-  } else if (const auto time = services.oracle->read_now()) {
-    rows = plan->find(portal.parameters, services.committer->quiet_since(plan->tables()), *time);
-  }
+  auto rows = look_up(*portal.planned, portal.parameters, alone);
   if (!rows) return std::nullopt;
   ++transaction.statements;
   portal.executed = true;
@@ -371,6 +374,12 @@ Future<Outcome> SessionState::execute_prepared(const sql::ExecutePlan& plan) {
     auto value = expr::evaluate_row(*cast, {}, {});
     if (!value) return failed<Outcome>(value.error());
     values.push_back(std::move(*value));
+  }
+  if (auto rows = look_up(*prepared.planned, values, transaction.single)) {
+    return Future<Outcome>::ready(
+        Outcome(Rows{.desc = *prepared.description->columns,
+                     .stream = make_stream(std::move(*rows)),
+                     .tag = [](std::uint64_t count) { return "SELECT " + std::to_string(count); }}));
   }
   return execute_plan(std::make_shared<const sql::Plan>(bind_constants(prepared.planned->plan, values)),
                       prepared.statement);

@@ -163,6 +163,29 @@ TEST_CASE("lookup: a prepared read of one key is answered at once, and sees ever
   CHECK(client.execute("v", {Datum(std::int32_t{1})}) == "");
 }
 
+TEST_CASE("lookup: EXECUTE of SQL sees what Execute of the protocol sees", "[server]") {
+  const auto log = base::make_null_logger();
+  auto server = start(*log);
+  Client client(*server);
+  client.sql("CREATE TABLE t (id int, v text)");
+  client.sql("CREATE INDEX t_id ON t (id)");
+  client.sql("INSERT INTO t VALUES (1, 'one'), (2, 'two'), (2, 'deux')");
+  client.sql("PREPARE v (int) AS SELECT v FROM t WHERE id = $1 ORDER BY v");
+  for (int i = 0; i < 20; ++i) CHECK(client.sql("EXECUTE v (1 + 1)") == "deux two ");
+  for (int i = 0; i < 20; ++i) {
+    client.sql("UPDATE t SET v = '" + std::to_string(i) + "' WHERE id = 1");
+    CHECK(client.sql("EXECUTE v (1)") == std::to_string(i) + " ");
+  }
+  // In a block: at its time, and with what it wrote itself.
+  Client other(*server);
+  client.sql("BEGIN");
+  CHECK(client.sql("EXECUTE v (1)") == "19 ");
+  other.sql("DELETE FROM t WHERE id = 1");
+  CHECK(client.sql("EXECUTE v (1)") == "19 ");
+  client.sql("COMMIT");
+  CHECK(client.sql("EXECUTE v (1); EXECUTE v (2)") == "deux two ");
+}
+
 TEST_CASE("lookup: a plan is made anew when the objects or the settings change", "[server]") {
   const auto log = base::make_null_logger();
   auto server = start(*log);
