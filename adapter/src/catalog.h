@@ -71,6 +71,8 @@ struct Viewer {
     std::string_view description;
   };
   std::function<std::vector<Setting>()> settings{};
+  /// now(), current_user, … of the statement, for views that use them.
+  std::function<std::optional<repr::Datum>(const std::string& name)> session_value{};
 };
 struct SystemScope {
   const Catalog& catalog;

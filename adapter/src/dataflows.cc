@@ -54,7 +54,9 @@ Result<ReadPlan> Dataflows::plan_read(
   InlineOptions options = keep_indexed(found);
   options.overlay = overlay;
   options.viewer = std::move(viewer);
-  const Relation inlined = FRESHET_TRY(inline_views(relation, catalog, options));
+  // What views bring in has not been bound with the statement.
+  const Relation inlined = sql::bind_relation(FRESHET_TRY(inline_views(relation, catalog, options)),
+                                              {.session_value = options.viewer.session_value});
   const Relation optimized = FRESHET_TRY(sql::optimize(inlined));
   auto stored = [&](GlobalId id) { return found.stored.contains(id); };
   if (auto fast = sql::fast_path(optimized, found.indexes, stored)) {

@@ -122,6 +122,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                                    std::vector<repr::SqlType> parameter_types);
   /// Parameters and session values become constants.
   sql::Plan bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters);
+  /// now(), current_user, … as they are for the statement under way.
+  [[nodiscard]] std::function<std::optional<repr::Datum>(const std::string& name)> session_values() const;
 
   // ---- read.cc
   struct ReadResult {
@@ -188,6 +190,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   [[nodiscard]] Result<repr::SqlTime> resolve_time(const expr::Scalar& scalar) const;
 
   Services& services;
+  base::WallMicros statement_started = 0;
   base::Strand strand;
   std::string user;
   std::uint32_t process_id;

@@ -61,19 +61,25 @@ Viewer SessionState::viewer() const {
               settings.push_back({shown.name, std::move(shown.value), shown.description});
             }
             return settings;
-          }};
+          },
+          .session_value = session_values()};
 }
 
 sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters) {
+  statement_started = services.scheduler.clock().wall_micros();
+  return sql::bind_plan(plan, {.parameters = parameters, .session_value = session_values()});
+}
+
+std::function<std::optional<repr::Datum>(const std::string&)> SessionState::session_values() const {
   const CatalogPtr catalog = services.catalog.get();
   const sql::SessionSettings settings = variables.settings(user);
-  const auto now = static_cast<std::int64_t>(services.scheduler.clock().wall_micros()) - kEpochShift;
+  const auto now = static_cast<std::int64_t>(statement_started) - kEpochShift;
   const std::int64_t started =
       transaction.started == 0 ? now : static_cast<std::int64_t>(transaction.started) - kEpochShift;
   const repr::SqlType timestamptz = repr::TypeKind::kTimestampTz;
   const repr::TextOptions zone{.time_zone = settings.time_zone};
   // Local date and time of the transaction's start: through the session's time zone.
-  auto local = [&](repr::TypeKind kind) {
+  auto local = [timestamptz, zone, started](repr::TypeKind kind) {
     std::string text = repr::to_text(repr::Datum(started), timestamptz, zone);
     const std::size_t split = text.find(' ');
     const std::size_t offset = text.find_first_of("+-", split);
@@ -82,8 +88,7 @@ sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const re
     if (kind == repr::TypeKind::kTimestamp) text = text.substr(0, offset);
     return *repr::from_text(text, kind, zone);
   };
-  sql::Bindings bindings{.parameters = parameters};
-  bindings.session_value = [&](const std::string& name) -> std::optional<repr::Datum> {
+  return [this, catalog, settings, now, started, local](const std::string& name) -> std::optional<repr::Datum> {
     if (name == "now") return repr::Datum(started);
     if (name == "statement_timestamp" || name == "clock_timestamp") return repr::Datum(now);
     if (name == "pg_postmaster_start_time") {
@@ -115,7 +120,6 @@ sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const re
     if (name == "inet_server_port") return repr::Datum();
     return std::nullopt;
   };
-  return sql::bind_plan(plan, bindings);
 }
 
 Future<Outcome> SessionState::execute_plan(std::shared_ptr<const sql::Plan> plan,
