@@ -101,6 +101,11 @@ Result<expr::DataflowDescription> Dataflows::plan_maintained(std::string name, G
   request.inputs.indexes.indexes.erase(id);
   const InlineOptions options = keep_indexed(request.inputs);
   request.relation = FRESHET_TRY(inline_views(relation, catalog, options));
+  // A view that it reads may bring them in.
+  if (sql::has_session_values(request.relation)) {
+    return fail(sqlstate::kFeatureNotSupported,
+                "what is kept up to date cannot depend on now() or on the session, not through a view either");
+  }
   return sql::build_dataflow(request);
 }
 
