@@ -381,8 +381,15 @@ class PlanGenerator {
 
   /// Paths over edges: reach = edges + reach joined with edges, as a set; sometimes by two relations in turn.
   Relation recursion(std::size_t depth) {
-    return bound(shaped(relation(depth - 1), {TypeKind::kInt4, TypeKind::kInt4}),
-                 [&](const Relation& edges) { return paths(edges); });
+    const Relation edges = shaped(relation(depth - 1), {TypeKind::kInt4, TypeKind::kInt4});
+    return bound(random_.coin() ? Relation::union_all({edges, chain()}) : edges,
+                 [&](const Relation& all) { return paths(all); });
+  }
+  /// Few random edges make a path of three; on a chain a recursion is cut at every limit.
+  static Relation chain() {
+    std::vector<std::pair<freshet::repr::DatumRow, std::int64_t>> rows;
+    for (std::int32_t from = 0; from < 5; ++from) rows.push_back({{Datum(from), Datum(from + 1)}, 1});
+    return Relation::constant(std::move(rows), pair_type());
   }
   Relation paths(const Relation& edges) {
     const LocalId id{next_local_++};
