@@ -173,10 +173,6 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
 
   Future<Outcome> apply(const sql::CreateViewPlan& plan) {
     if (skip_existing(plan.if_not_exists, plan.name)) return done();
-    if (plan.materialized && sql::has_session_values(plan.relation)) {
-      return failed<Outcome>(sql_error(sqlstate::kFeatureNotSupported,
-                                       "a materialized view cannot depend on now() or on the session"));
-    }
     if (!plan.materialized) return change([plan](const Catalog& catalog) { return decide_view(plan, catalog); });
     return start_at(plan.depends_on).and_then(
         session_->strand, [self = shared_from_this(), plan](SqlTime as_of) {
@@ -461,7 +457,8 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
         services_.storage.send(storage_api::DropCollection{id})
             .on_ready(services_.scheduler, [&log = services_.log, id](Result<Unit> result) {
               // Gone already, together with the source that it was a part of.
-              if (!result && result.error().code != ErrorCode::kNotFound) log.warn("drop left data behind", {{"collection", to_string(id)}});
+              if (result || result.error().code == ErrorCode::kNotFound) return;
+              log.warn("drop left data behind", {{"collection", to_string(id)}});
             });
       }
     }

@@ -217,18 +217,12 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, Hold hold,
   return services.compute
       ->peek(std::move(request), services.config.max_result_bytes,
              all_behind(*services.catalog.get(), {planned.imports.begin(), planned.imports.end()}))
-      .then(strand, [self = shared_from_this(), active, imports = std::move(planned.imports),
+      .then(strand, [self = shared_from_this(), active,
                      result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
         self->cancel_step = nullptr;
         if (!peeked) {
-          if (peeked.error().code != ErrorCode::kCancelled) return fail(peeked.error());
-          // Nobody asked it to stop: what it waited for went away.
-          const CatalogPtr now = self->services.catalog.get();
-          const auto gone = [&](GlobalId import) { return now->item(import) == nullptr; };
-          if (!self->cancelled && std::ranges::any_of(imports, gone)) {
-            return fail(sqlstate::kUndefinedTable, "an object that is read was dropped");
-          }
-          return fail(self->stopped_error());
+          const bool stopped = peeked.error().code == ErrorCode::kCancelled;
+          return fail(stopped ? self->stopped_error() : peeked.error());
         }
         result.rows = counted_rows(*peeked);
         return std::move(result);

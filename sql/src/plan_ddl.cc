@@ -304,7 +304,6 @@ Result<Plan::Node> Planner::create_view(bool materialized) {
                   "cannot replace " + std::string(to_string(wanted)) + " " + plan.name.item +
                       " because other objects depend on it");
     }
-    plan.replaces = existing->id;
   } else {
     FRESHET_TRY(exists_already(plan.name, plan.if_not_exists));
   }

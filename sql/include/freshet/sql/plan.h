@@ -153,8 +153,6 @@ struct CreateViewPlan {
   std::optional<std::uint64_t> retain_history_micros{};
   std::string query_sql{};            ///< The query's text, as pg_get_viewdef shows it.
   std::string create_sql{};
-  /// CREATE OR REPLACE: the view to replace, with its dependents checked (none).
-  std::optional<expr::GlobalId> replaces{};
 };
 struct CreateIndexPlan {
   ItemName name;                      ///< Of the object's database and schema; a free name if none was given.
