@@ -171,7 +171,8 @@ void Dataflows::create(expr::DataflowDescription dataflow) {
 
 void Dataflows::drop_export(GlobalId id) {
   services_.compute->send(compute_api::AllowCompaction{id, repr::kClosed});
-  Hold released;
+  Hold released;  // after the lock, as the next
+  decltype(index_holds_)::node_type released_index;
   const std::lock_guard lock(mutex_);
   const bool named = id.kind != GlobalId::Kind::kTransient;  // not a read that has ended
   for (auto on = live_indexes_.begin(); named && on != live_indexes_.end(); ++on) {
@@ -180,7 +181,7 @@ void Dataflows::drop_export(GlobalId id) {
     version_.fetch_add(1, std::memory_order_release);
     break;
   }
-  index_holds_.erase(id);
+  released_index = index_holds_.extract(id);
   auto held = view_holds_.find(id);
   if (held == view_holds_.end()) return;
   released = std::move(held->second);
@@ -188,8 +189,9 @@ void Dataflows::drop_export(GlobalId id) {
 }
 
 void Dataflows::on_index_frontier(GlobalId id) {
+  decltype(index_holds_)::node_type released;  // after the lock
   const std::lock_guard lock(mutex_);
-  index_holds_.erase(id);
+  released = index_holds_.extract(id);
 }
 
 void Dataflows::on_storage_frontiers(GlobalId id, const storage_api::Frontiers& frontiers) {

@@ -272,7 +272,7 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
 
 // `alone`: it is a transaction by itself. Only there, or where its block has its time already: then no other step of
 // a statement is left out.
-std::optional<RowBatch> SessionState::look_up(const PlannedStatement& planned, const repr::DatumRow& parameters,
+std::optional<RowBatch> SessionState::try_lookup(const PlannedStatement& planned, const repr::DatumRow& parameters,
                                               bool alone) {
   if (planned.lookup_later) {
     planned.lookup = services.dataflows->plan_lookup(*planned.plan.as<sql::SelectPlan>(), *services.catalog.get(),
@@ -295,7 +295,7 @@ std::optional<RowBatch> SessionState::lookup(const std::string& name, bool last)
   if (it == portals.end() || it->second.planned == nullptr || it->second.executed) return std::nullopt;
   Portal& portal = it->second;
   const bool alone = transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 0 && last;
-  auto rows = look_up(*portal.planned, portal.parameters, alone);
+  auto rows = try_lookup(*portal.planned, portal.parameters, alone);
   if (!rows) return std::nullopt;
   ++transaction.statements;
   portal.executed = true;
@@ -375,7 +375,7 @@ Future<Outcome> SessionState::execute_prepared(const sql::ExecutePlan& plan) {
     if (!value) return failed<Outcome>(value.error());
     values.push_back(std::move(*value));
   }
-  if (auto rows = look_up(*prepared.planned, values, transaction.single)) {
+  if (auto rows = try_lookup(*prepared.planned, values, transaction.single)) {
     return Future<Outcome>::ready(
         Outcome(Rows{.desc = *prepared.description->columns,
                      .stream = make_stream(std::move(*rows)),

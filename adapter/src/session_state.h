@@ -102,7 +102,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Result<Unit> bind(std::string portal, const std::string& statement, repr::DatumRow parameters);
   Future<Outcome> execute(const std::string& portal, bool last);
   std::optional<RowBatch> lookup(const std::string& portal, bool last);
-  std::optional<RowBatch> look_up(const PlannedStatement& planned, const repr::DatumRow& parameters, bool alone);
+  std::optional<RowBatch> try_lookup(const PlannedStatement& planned, const repr::DatumRow& parameters, bool alone);
   Future<Unit> sync();
   void fail_transaction();
   void cancel_current();

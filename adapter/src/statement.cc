@@ -62,7 +62,7 @@ Viewer SessionState::viewer() const {
             }
             return settings;
           },
-          .session_value = session_values()};
+          .session_value = [this](const std::string& name) { return session_values()(name); }};
 }
 
 sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters) {
