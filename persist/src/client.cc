@@ -132,8 +132,8 @@ struct PersistClient::State : std::enable_shared_from_this<State> {
         });
   }
 
-  // Consensus is written before Blob: parts of which it knows nothing at all are the data of a Consensus that was lost,
-  // and must not be taken for rubbish.
+  // A group is in Consensus before its first part is in Blob: parts beside a Consensus that holds nothing at all are the
+  // data of one that was lost, and must not be taken for rubbish.
   static Future<Unit> refuse_parts_without_state(std::shared_ptr<State> self) {
     return on(self, self->environment.blob.list(""))
         .and_then([](const auto&, const std::vector<BlobInfo>& objects) -> Result<Unit> {

@@ -159,11 +159,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     if (log == SqliteLog::kMissing && FRESHET_TRY(has_table())) {
       return fail(ErrorCode::kCorrupt, "the log of the consensus database \"" + options.path + "-wal\" is missing");
     }
-    for (const char* sql :
-         {"CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT "
-          "NULL, data BLOB NOT NULL, PRIMARY KEY (key, seqno)) WITHOUT ROWID"}) {
-      FRESHET_TRY(execute(sql));
-    }
+    FRESHET_TRY(
+        execute("CREATE TABLE IF NOT EXISTS chain (key BLOB NOT NULL, seqno INTEGER NOT NULL, data BLOB NOT NULL, "
+                "PRIMARY KEY (key, seqno)) WITHOUT ROWID"));
     FRESHET_TRY(begin_.prepare(db, "BEGIN IMMEDIATE"));
     FRESHET_TRY(commit_.prepare(db, "COMMIT"));
     FRESHET_TRY(rollback_.prepare(db, "ROLLBACK"));

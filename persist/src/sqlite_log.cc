@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

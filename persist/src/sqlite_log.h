@@ -6,6 +6,8 @@
 // the middle were damaged: transactions that were acknowledged would be gone, and nobody would know.
 #pragma once
 
+#include <string>
+
 #include <freshet/base/result.h>
 
 namespace freshet::persist {

@@ -14,7 +14,6 @@ DataflowCore::~DataflowCore() {
   serial_.close();
   directory_.clear();
   exports_.clear();
-  exports_.clear();
   flows_.clear();  // before the runtime
 }
 
