@@ -155,8 +155,8 @@ class CrashWorld {
       return true;
     }
     // The commit that got no answer is in all its shards or in none.
-    const Time upper = life.group->shard(kShards[0])->upper;
-    if (unclear_ && upper == unclear_->upper) apply(*unclear_);
+    const auto first = life.group->shard(kShards[0]);
+    if (unclear_ && first && first->upper == unclear_->upper) apply(*unclear_);
     unclear_.reset();
     for (const ShardId shard : kShards) {
       const auto info = life.group->shard(shard);
@@ -257,7 +257,11 @@ TEST_CASE("crash: a full disk refuses commits and loses nothing", "[persist][cra
   }
   disk.restart();
   Life life(sim, disk, 2);
-  CHECK(life.client().content(*life.group, kShards[0], now - 1)->size() == rows);
+  INFO((life.failure ? life.failure->message : ""));
+  REQUIRE(life.group != nullptr);
+  const auto content = life.client().content(*life.group, kShards[0], now - 1);
+  REQUIRE(content);
+  CHECK(content->size() == rows);
 }
 
 }  // namespace
