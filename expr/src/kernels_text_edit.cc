@@ -5,10 +5,10 @@
 #include <vector>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/quote.h>
 #include <freshet/repr/utf8.h>
 
 #include "function_table.h"
-#include "quote.h"
 
 namespace freshet::expr {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quote.h"
+#include <freshet/expr/quote.h>
 
 #include <algorithm>
 #include <array>

@@ -83,6 +83,7 @@ Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& scalar, const SqlType&
   if (target.kind() == TypeKind::kRegclass) {
     const CatalogItem* item = find_item(name);
     if (item == nullptr) return fail(no_such_relation(name));
+    named_items_[scalar->location] = {item->name, true};
     return oid(item->oid);
   }
   if (target.kind() == TypeKind::kRegtype) {

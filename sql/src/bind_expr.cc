@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/quote.h>
 
 #include "binder.h"
 #include "hir_build.h"
@@ -25,15 +26,9 @@ std::vector<std::string> name_list(std::span<PgQuery__Node* const> list) {
 }
 
 std::string quote_identifier(std::string_view name) {
-  bool plain = !name.empty() && !(name.front() >= '0' && name.front() <= '9') && name.front() != '$';
-  for (char c : name) plain = plain && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$');
-  if (plain) return std::string(name);
-  std::string quoted = "\"";
-  for (char c : name) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  std::string quoted;
+  expr::append_quoted_identifier(quoted, name);
+  return quoted;
 }
 
 namespace {

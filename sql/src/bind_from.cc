@@ -125,6 +125,7 @@ Result<BoundFrom> Binder::range_var(const PgQuery__RangeVar& range) {
     }
   }
   const CatalogItem* item = FRESHET_TRY(relation_item(range));
+  named_items_[range.location] = {item->name};
   BoundFrom from = table_from(*item, item->name.item);
   FRESHET_TRY(apply_alias(from, range.alias, item->name.item));
   return from;

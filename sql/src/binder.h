@@ -133,6 +133,12 @@ class Binder {
   /// Where CREATE puts a new item. 3F000, 3D000.
   Result<ItemName> new_item_name(const NameParts& name) const;
   Error no_such_relation(const NameParts& name) const;
+  /// The items that the statement names, by the place of the name; of a `'name'::regclass`, the place of the string.
+  struct NamedItem {
+    ItemName name;
+    bool in_string = false;
+  };
+  [[nodiscard]] const std::map<int, NamedItem>& named_items() const { return named_items_; }
 
   /// Binds `name` as a query of its own while in scope.
   struct Cte {
@@ -256,6 +262,7 @@ class Binder {
   Typing typing_;
   std::vector<Cte> ctes_{};
   std::uint64_t next_local_ = 1;
+  std::map<int, NamedItem> named_items_{};
 };
 
 /// The last part of a possibly qualified name list, and whether the schema (if any) is a system one.

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/quote.h>
 
 #include "hir_build.h"
 #include "lexer.h"
@@ -37,6 +38,32 @@ std::string query_text(const std::string& text) {
     }
   }
   return text;
+}
+
+/// `text` with the names of items in it, by their places, written so that they mean the same under any search_path.
+/// The name is that of a view in `database`, whose schemas need no more.
+std::string with_full_names(const std::string& text, const std::map<int, Binder::NamedItem>& named,
+                            const std::string& database) {
+  std::string result;
+  std::size_t copied = 0;
+  const std::vector<Token> tokens = tokenize(text);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto found = named.find(static_cast<int>(tokens[i].begin));
+    if (found == named.end() || (!tokens[i].is_name() && tokens[i].kind != Token::Kind::kString)) continue;
+    const ItemName& name = found->second.name;
+    std::string full = quote_identifier(name.schema) + "." + quote_identifier(name.item);
+    if (!name.database.empty() && name.database != database) full = quote_identifier(name.database) + "." + full;
+    if (found->second.in_string != (tokens[i].kind == Token::Kind::kString)) continue;
+    result += text.substr(copied, tokens[i].begin - copied);
+    if (found->second.in_string) {
+      expr::append_quoted_literal(result, full);
+    } else {
+      result += full;
+    }
+    while (!found->second.in_string && i + 2 < tokens.size() && tokens[i + 1].is(".") && tokens[i + 2].is_name()) i += 2;
+    copied = tokens[i].end;
+  }
+  return result + text.substr(copied);
 }
 
 /// The text of a DEFAULT clause that begins at byte `location` (of the word DEFAULT).
@@ -333,12 +360,28 @@ Result<Plan::Node> Planner::create_view(bool materialized) {
   plan.desc = plan.query.desc();
   plan.depends_on = plan.query.depends_on();
   plan.retain_history_micros = FRESHET_TRY(retain_history(body_.options));
-  plan.query_sql = query_text(body_.text) + ";";
+  const std::string query_sql = full_query_text(plan.name.database);
+  plan.query_sql = query_sql;
+  if (!aliases.empty()) {
+    plan.query_sql = "SELECT * FROM (\n" + query_sql + "\n) AS " + quote_identifier(plan.name.item) + " (" +
+                     column_list(plan.query.names) + ")";
+  }
+  plan.query_sql += ";";
   plan.create_sql = std::string("CREATE ") + (materialized ? "MATERIALIZED " : "") + "VIEW " + qualified(plan.name);
   if (!aliases.empty()) plan.create_sql += " (" + column_list(aliases) + ")";
   if (const std::string retain = retain_clause(body_.options); !retain.empty()) plan.create_sql += " WITH (" + retain + ")";
-  plan.create_sql += " AS " + query_text(body_.text);
+  plan.create_sql += " AS " + query_sql;
   return Plan::Node(std::move(plan));
+}
+
+// What is written behind AS, its names in full: a view keeps its meaning when its text is run elsewhere.
+std::string Planner::full_query_text(const std::string& database) {
+  const std::string& written = *body_.original;
+  const std::size_t start = written.rfind(body_.text);
+  if (start == std::string::npos) return query_text(body_.text);
+  const std::string full = with_full_names(written, binder_.named_items(), database);
+  // The statement stands at the end of the outermost one, and only what is behind its first AS has changed.
+  return query_text(full.substr(start));
 }
 
 // -- indexes ------------------------------------------------------------------------------------

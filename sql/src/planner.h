@@ -60,6 +60,7 @@ class Planner {
   Result<Plan::Node> finish_index(const CatalogItem& on, std::optional<std::string> name, bool if_not_exists,
                                   std::vector<HirScalarPtr> key, std::vector<std::string> key_texts,
                                   const std::string& suffix);
+  std::string full_query_text(const std::string& database);
   std::string index_key_text(const std::vector<std::string>& key_texts);
   Result<Plan::Node> create_source();
   Result<std::optional<std::uint64_t>> retain_history(const std::vector<OptionItem>& options);
