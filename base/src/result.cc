@@ -12,6 +12,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kIndeterminate: return "indeterminate";
     case ErrorCode::kCorrupt: return "corrupt";
     case ErrorCode::kCancelled: return "cancelled";
+    case ErrorCode::kFenced: return "fenced";
     case ErrorCode::kExhausted: return "exhausted";
   }
   FRESHET_UNREACHABLE(static_cast<int>(code));

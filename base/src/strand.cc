@@ -45,6 +45,29 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
     std::shared_ptr<State> state_;
   };
 
+  /// The calling thread is inside the strand while this lives. `closed` is looked at after the mark is set, and `shut`
+  /// looks at the mark after it has closed: one of the two sees the other.
+  class Here {
+   public:
+    explicit Here(State& state) : state_(state) { state_.runner = std::this_thread::get_id(); }
+    Here(const Here&) = delete;
+    Here& operator=(const Here&) = delete;
+    ~Here() {
+      state_.runner = std::thread::id();
+      if (state_.closed) state_.runner.notify_all();
+    }
+
+   private:
+    State& state_;
+  };
+
+  void shut() {
+    close();
+    for (std::thread::id by = runner; by != std::thread::id() && by != std::this_thread::get_id(); by = runner) {
+      runner.wait(by);
+    }
+  }
+
   void schedule() { scheduler.post(Runner(shared_from_this())); }
 
   void close() {
@@ -59,11 +82,10 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
     constexpr int kTasksPerTurn = 16;
     for (int turn = 0; turn < kTasksPerTurn; ++turn) {
       if (next == running.size() && !refill()) return;
-      if (closed.load(std::memory_order_relaxed)) return drop_running();
+      const Here here(*this);
+      if (closed) return drop_running();
       Task task = std::move(running[next++]);
-      runner = std::this_thread::get_id();
       task();
-      runner = std::thread::id();
     }
     schedule();
   }
@@ -108,6 +130,8 @@ void Strand::run_or_post(Task task) {
 }
 
 void Strand::close() { state_->close(); }
+
+void Strand::shut() { state_->shut(); }
 
 bool Strand::running_here() const { return state_->runner == std::this_thread::get_id(); }
 

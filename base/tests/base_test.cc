@@ -133,6 +133,48 @@ TEST_CASE("strand: destroyed in its own task, it runs no other", "[base]") {
 
 // Whoever answers later may come too late: the asker's queue is gone. Its continuation is dropped, and whoever
 // waits for the continuation learns of it.
+TEST_CASE("result: the value of a temporary lives as long as a loop over it", "[base]") {
+  const auto make = [] { return Result<std::string>(std::string(100, 'x')); };
+  std::string copy;
+  for (const char c : *make()) copy.push_back(c);
+  CHECK(copy == *make());
+}
+
+TEST_CASE("strand: shut waits for the task that runs, and for what it drops", "[base]") {
+  auto scheduler = make_thread_scheduler(2, 1);
+  for (int round = 0; round < 200; ++round) {
+    Strand strand(*scheduler);
+    auto state = std::make_unique<int>(0);
+    struct AtEnd {
+      int* count;
+      ~AtEnd() { ++*count; }
+    };
+    std::promise<void> runs;
+    strand.post([&] {
+      runs.set_value();
+      for (int i = 0; i < 100; ++i) ++*state;
+    });
+    const auto at_end = [&] { return std::make_shared<AtEnd>(state.get()); };
+    for (int i = 0; i < 3; ++i) strand.post([held = at_end()] {});
+    if (round % 2 == 0) runs.get_future().wait();
+    strand.shut();
+    strand.post([&] { *state = -1; });
+    if (round % 2 == 0) CHECK(*state == 103);
+    state.reset();  // nobody touches it any more
+  }
+}
+
+TEST_CASE("strand: shut from inside a task of its own does not wait", "[base]") {
+  auto scheduler = make_thread_scheduler(1, 1);
+  Strand strand(*scheduler);
+  std::promise<bool> done;
+  strand.post([&] {
+    strand.shut();
+    done.set_value(true);
+  });
+  CHECK(done.get_future().get());
+}
+
 TEST_CASE("futures, timers: a queue that is gone drops what comes for it", "[base]") {
   auto scheduler = make_thread_scheduler(2, 1);
   Strand alive(*scheduler);

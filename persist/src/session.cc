@@ -169,7 +169,7 @@ class Session::Write final : public Flow<Write, Unit> {
     if (!head) return await(backoff_.wait(), &Write::begin);
     if (*head && **head == version_) return applied();
     session_->lost();
-    finish(fail(ErrorCode::kCancelled, "the session of this process has expired"));
+    finish(fail(ErrorCode::kFenced, "the session of this process has expired"));
   }
 
   void applied() {

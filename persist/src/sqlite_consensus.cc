@@ -230,7 +230,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     if (done.error().code != ErrorCode::kExhausted) {
       Error error = done.error();
       error.code = ErrorCode::kIndeterminate;
-      broken_ = Error{.code = ErrorCode::kCancelled,
+      broken_ = Error{.code = ErrorCode::kFenced,
                       .message = "the consensus database failed before: " + error.message};
       return fail(std::move(error));
     }
@@ -330,7 +330,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     log_pages_ = 0;
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_BUSY) {
       broken_ = error_of(db_.get(), code, "checkpoint");
-      broken_->code = ErrorCode::kCancelled;
+      broken_->code = ErrorCode::kFenced;
     }
   }
 

@@ -30,7 +30,8 @@ enum class ErrorCode : std::uint8_t {
   kUnavailable,    ///< Failed for sure and changed nothing; trying again may help.
   kIndeterminate,  ///< May or may not have happened; only reading back tells.
   kCorrupt,        ///< Durable bytes are not what was written.
-  kCancelled,      ///< The caller, or the end of the process, asked for it to stop.
+  kCancelled,      ///< The caller asked for it to stop, or what was to answer has been closed.
+  kFenced,         ///< This process may not write any more (another took over, its log broke): nothing tried here helps.
   kExhausted,      ///< A stated limit (memory, queue, disk, size) was reached.
 };
 
@@ -102,13 +103,14 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  /// The value. Calling these on an error is a bug and aborts with the error's message.
+  /// The value. Calling these on an error is a bug and aborts with the error's message. Of a temporary it comes by
+  /// value, so that `for (auto& x : *f())` is right.
   T& value() & { return check(), *std::get_if<0>(&state_); }
   const T& value() const& { return check(), *std::get_if<0>(&state_); }
-  T&& value() && { return check(), std::move(*std::get_if<0>(&state_)); }
+  T value() && { return check(), std::move(*std::get_if<0>(&state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
@@ -117,7 +119,7 @@ class [[nodiscard]] Result {
     FRESHET_ASSERT(!has_value());
     return *std::get_if<1>(&state_);
   }
-  [[nodiscard]] Error&& error() && {
+  [[nodiscard]] Error error() && {
     FRESHET_ASSERT(!has_value());
     return std::move(*std::get_if<1>(&state_));
   }
@@ -139,7 +141,7 @@ class [[nodiscard]] Result<void> {
   void value() const { FRESHET_ASSERT(!failed_, error_.message); }
   void operator*() const { value(); }
   [[nodiscard]] const Error& error() const& { return error_; }
-  [[nodiscard]] Error&& error() && { return std::move(error_); }
+  [[nodiscard]] Error error() && { return std::move(error_); }
 
  private:
   bool failed_ = false;
@@ -157,7 +159,8 @@ using base::sql_error;
 using base::SqlState;
 }  // namespace freshet
 
-/// Evaluates to the value of `expression` (a Result), or returns its error from this function.
+/// Evaluates to the value of `expression` (a Result), or returns its error from this function. Not behind another element
+/// of a list: g++ 12 forgets to destroy that one.
 #define FRESHET_TRY(expression)                                                     \
   __extension__({                                                                   \
     auto freshet_try_result = (expression);                                         \

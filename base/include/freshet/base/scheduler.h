@@ -95,6 +95,9 @@ class Strand final : public TaskQueue {
   void run_or_post(Task task);
   /// Drops the tasks that have not started and refuses new ones.
   void close();
+  /// As `close`, and waits until no task runs any more and those that were dropped are destroyed, so that what
+  /// they use may go. From inside a task of this strand it does not wait.
+  void shut();
   /// True while the calling thread is inside a task of this strand.
   [[nodiscard]] bool running_here() const;
 
