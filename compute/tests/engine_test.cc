@@ -88,6 +88,19 @@ TEST_CASE("engine: an index answers at every time it holds", "[compute]") {
   CHECK(engine.read(engine.all(12)).value() == Rows{{bytes(1, 11), 1}, {bytes(2, 20), 3}, {bytes(3, 0), 1}});
 }
 
+TEST_CASE("engine: a new controller starts from nothing, under the same names", "[compute]") {
+  Engine engine(any_engine());
+  engine.index_table();
+  REQUIRE(engine.read(engine.all(10)).value().size() == 4);
+  engine.world->commit(12, {{kTable, changed({{row(1, 10), -1}})}});
+  engine.world->send(compute_api::Hello{{2, 2}});
+  engine.world->send(compute_api::CreateInstance{});
+  engine.index_table(12);
+  CHECK(engine.read(engine.all(12)).value().size() == 3);
+  engine.world->commit(14, {{kTable, changed({{row(2, 20), -1}})}});
+  CHECK(engine.read(engine.all(14)).value().size() == 2);
+}
+
 TEST_CASE("engine: a seek reads only the keys asked for", "[compute]") {
   Engine engine(any_engine());
   engine.index_table();

@@ -8,10 +8,10 @@ namespace freshet::compute {
 using compute_api::ComputeCommand;
 using compute_api::ComputeResponse;
 
-DataflowCore::DataflowCore(DataflowComputeOptions options) : options_(options), serial_(options.scheduler) {}
+DataflowCore::DataflowCore(DataflowComputeOptions options) : options_(options), strand_(options.scheduler) {}
 
 DataflowCore::~DataflowCore() {
-  serial_.close();
+  strand_.shut();
   directory_.clear();
   exports_.clear();
   flows_.clear();  // before the runtime
@@ -20,7 +20,7 @@ DataflowCore::~DataflowCore() {
 void DataflowCore::on_response(std::function<void(ComputeResponse)> handler) { handler_ = std::move(handler); }
 
 void DataflowCore::send(ComputeCommand command) {
-  serial_.post([this, command = std::move(command)]() mutable { handle(command); });
+  strand_.post([this, command = std::move(command)]() mutable { handle(command); });
 }
 
 void DataflowCore::respond(ComputeResponse response) {
@@ -60,6 +60,7 @@ void DataflowCore::hello(const compute_api::Hello& hello) {
   waiting_peeks_.clear();
   collection_reads_.clear();
   directory_.clear();
+  exports_.clear();
   flows_.clear();
 }
 
@@ -114,7 +115,8 @@ void DataflowCore::create(expr::DataflowDescription description) {
   flow->description = std::move(description);
   for (const GlobalId id : flow->description.exports()) {
     flow->uppers.emplace(id, 0);
-    exports_.emplace(id, flow);
+    const bool is_new = exports_.emplace(id, flow).second;
+    FRESHET_ASSERT(is_new);
   }
   flows_.push_back(flow);
   for (const auto& [index, import] : flow->description.indexes) {
@@ -137,24 +139,24 @@ void DataflowCore::build(const FlowPtr& flow) {
     from->downstream.push_back(flow);
   }
   for (const auto& [id, source] : flow->description.sources) flow->sources.emplace(id, Source{});
-  const auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
+  const std::shared_ptr<base::TaskQueue> queue = strand_.handle();
   const std::weak_ptr<Flow> weak = flow;
   const FlowCallbacks callbacks{
       .on_room =
-          [this, post, weak](GlobalId id) {
-            (*post)([this, weak, id] {
+          [this, queue, weak](GlobalId id) {
+            queue->post([this, weak, id] {
               if (const FlowPtr f = weak.lock()) read_more(f, id);
             });
           },
       .on_upper =
-          [this, post, weak](GlobalId id, SqlTime upper) {
-            (*post)([this, weak, id, upper] {
+          [this, queue, weak](GlobalId id, SqlTime upper) {
+            queue->post([this, weak, id, upper] {
               if (const FlowPtr f = weak.lock()) computed(f, id, upper);
             });
           },
       .on_failure =
-          [this, post, weak](Error error) {
-            (*post)([this, weak, error = std::move(error)] {
+          [this, queue, weak](Error error) {
+            queue->post([this, weak, error = std::move(error)] {
               if (const FlowPtr f = weak.lock()) fail(*f, error);
             });
           }};
@@ -192,7 +194,7 @@ void DataflowCore::make_sinks(const FlowPtr& flow) {
             [this, id = id](const Error& error) {
               options_.logger.warn("materialized view waits to write", {{"id", expr::to_string(id)}, {"error", error.message}});
             }};
-    flow->views.emplace(id, std::make_shared<ViewSink>(serial_, options_.storage, id, flow->description.as_of,
+    flow->views.emplace(id, std::make_shared<ViewSink>(options_.scheduler, strand_, options_.storage, id, flow->description.as_of,
                                                        collector, std::move(callbacks)));
   }
 }

@@ -9,8 +9,7 @@ namespace freshet::compute {
 
 void DataflowCore::open_source(const FlowPtr& flow, GlobalId id) {
   const SqlTime as_of = flow->description.as_of;
-  serial_.when_ready(options_.storage.open_reader(id, as_of),
-                     [this, weak = std::weak_ptr(flow), id](auto reader) {
+  options_.storage.open_reader(id, as_of).on_ready(strand_, [this, weak = std::weak_ptr(flow), id](auto reader) {
                        const FlowPtr f = weak.lock();
                        if (f == nullptr) return;
                        if (!reader) return fail(*f, read_failure(reader.error()));
@@ -25,8 +24,7 @@ void DataflowCore::read_more(const FlowPtr& flow, GlobalId id) {
   Source& source = flow->sources.at(id);
   if (source.reader == nullptr || source.reading || !flow->built.queues.at(id)->has_room()) return;
   source.reading = true;
-  serial_.when_ready(source.reader->next(),
-                     [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
+  source.reader->next().on_ready(strand_, [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
                        const FlowPtr f = weak.lock();
                        if (f == nullptr) return;
                        f->sources.at(id).reading = false;
@@ -57,7 +55,7 @@ void DataflowCore::ask(Flow& flow, SqlTime time) {
   for (auto& [id, source] : flow.sources) {
     if (source.upper > time || source.asked > time) continue;
     source.asked = time + 1;
-    serial_.when_ready(options_.storage.send(storage_api::Advance{id, time}), [](auto) {});
+    static_cast<void>(options_.storage.send(storage_api::Advance{id, time}));
   }
   for (const FlowPtr& from : flow.upstream) ask(*from, time);
 }
@@ -76,19 +74,15 @@ void DataflowCore::wake_for_future(const FlowPtr& flow, GlobalId id, SqlTime upp
   SqlTime& wakes_at = flow->subscriptions.at(id).wakes_at;
   if (!next || wakes_at == *next) return;
   wakes_at = *next;
-  base::Scheduler& scheduler = options_.scheduler;
-  const SqlTime now = scheduler.clock().wall_micros();
+  const SqlTime now = options_.scheduler.clock().wall_micros();
   const std::chrono::microseconds delay(*next > now ? std::min<SqlTime>(*next - now + 1, 3'600'000'000) : 0);
-  auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
-  scheduler.after(delay, scheduler, [this, post, weak = std::weak_ptr(flow), id, time = *next] {
-    (*post)([this, weak, id, time] {
-      const FlowPtr f = weak.lock();
-      if (f == nullptr || !f->subscriptions.contains(id)) return;
-      f->subscriptions.at(id).wakes_at = 0;
-      // An hour at most was slept; the rest of a longer wait follows.
-      if (options_.scheduler.clock().wall_micros() < time) return wake_for_future(f, id, f->uppers.at(id));
-      ask(*f, time);
-    });
+  options_.scheduler.after(delay, strand_, [this, weak = std::weak_ptr(flow), id, time = *next] {
+    const FlowPtr f = weak.lock();
+    if (f == nullptr || !f->subscriptions.contains(id)) return;
+    f->subscriptions.at(id).wakes_at = 0;
+    // An hour at most was slept; the rest of a longer wait follows.
+    if (options_.scheduler.clock().wall_micros() < time) return wake_for_future(f, id, f->uppers.at(id));
+    ask(*f, time);
   });
 }
 

@@ -8,7 +8,7 @@ namespace freshet::compute {
 
 template <typename T, typename F>
 void ViewSink::when_ready(base::Future<T> future, F f) {
-  serial_.when_ready(std::move(future), [weak = weak_from_this(), f = std::move(f)](Result<T> result) mutable {
+  std::move(future).on_ready(strand_, [weak = weak_from_this(), f = std::move(f)](Result<T> result) mutable {
     const std::shared_ptr<ViewSink> self = weak.lock();
     if (self == nullptr || self->failed_) return;
     if (!result) return self->fail(result.error());
@@ -34,9 +34,8 @@ void ViewSink::fail(const Error& error) {
 
 void ViewSink::open() {
   busy_ = true;
-  auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
-  auto demand = [post, weak = weak_from_this()](repr::SqlTime time) {
-    (*post)([weak, time] {
+  auto demand = [queue = strand_.handle(), weak = weak_from_this()](repr::SqlTime time) {
+    queue->post([weak, time] {
       if (const auto self = weak.lock()) self->callbacks_.on_demand(time);
     });
   };
@@ -96,7 +95,7 @@ void ViewSink::step() {
 void ViewSink::append(repr::SqlTime next, repr::SqlTime upper,
                       std::shared_ptr<const storage_api::CollectionUpdates> updates) {
   auto appended = writer_->append(writer_->durable_upper(), next, storage_api::CollectionUpdates(*updates));
-  serial_.when_ready(std::move(appended), [weak = weak_from_this(), next, upper,
+  std::move(appended).on_ready(strand_, [weak = weak_from_this(), next, upper,
                                            updates = std::move(updates)](Result<base::Unit> result) mutable {
     const std::shared_ptr<ViewSink> self = weak.lock();
     if (self == nullptr || self->failed_) return;
@@ -117,13 +116,10 @@ void ViewSink::append(repr::SqlTime next, repr::SqlTime upper,
 void ViewSink::append_later(repr::SqlTime next, repr::SqlTime upper,
                             std::shared_ptr<const storage_api::CollectionUpdates> updates) {
   constexpr std::chrono::milliseconds kPause{500};
-  auto retry = [post = serial_.poster(), weak = weak_from_this(), next, upper, updates = std::move(updates)]() mutable {
-    post([weak, next, upper, updates = std::move(updates)]() mutable {
-      const std::shared_ptr<ViewSink> self = weak.lock();
-      if (self != nullptr && !self->failed_) self->append(next, upper, std::move(updates));
-    });
-  };
-  serial_.scheduler().after(kPause, serial_.scheduler(), std::move(retry));
+  scheduler_.after(kPause, strand_, [weak = weak_from_this(), next, upper, updates = std::move(updates)]() mutable {
+    const std::shared_ptr<ViewSink> self = weak.lock();
+    if (self != nullptr && !self->failed_) self->append(next, upper, std::move(updates));
+  });
 }
 
 void ViewSink::written(repr::SqlTime upper) {

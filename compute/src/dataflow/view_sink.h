@@ -5,7 +5,7 @@
 /// wants, so the first append writes exactly the difference, whoever wrote before. While nothing changes, the
 /// logical upper moves by claims and nothing is written.
 ///
-/// Runs on its owner's `Serial`; callbacks arrive there too.
+/// Runs on its owner's strand; callbacks arrive there too.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,6 @@
 #include <freshet/storage_api/storage.h>
 
 #include "dataflow/collector.h"
-#include "serial.h"
 
 namespace freshet::compute {
 
@@ -26,9 +25,10 @@ class ViewSink : public std::enable_shared_from_this<ViewSink> {
     std::function<void(const Error&)> on_failure;
     std::function<void(const Error&)> on_delay;  ///< An append failed for now, and is tried again.
   };
-  ViewSink(Serial& serial, storage_api::Storage& storage, expr::GlobalId id, repr::SqlTime as_of,
+  ViewSink(base::Scheduler& scheduler, base::Strand& strand, storage_api::Storage& storage, expr::GlobalId id, repr::SqlTime as_of,
            std::shared_ptr<Collector> collector, Callbacks callbacks)
-      : serial_(serial),
+      : scheduler_(scheduler),
+        strand_(strand),
         storage_(storage),
         id_(id),
         as_of_(as_of),
@@ -53,7 +53,8 @@ class ViewSink : public std::enable_shared_from_this<ViewSink> {
   template <typename T, typename F>
   void when_ready(base::Future<T> future, F f);
 
-  Serial& serial_;
+  base::Scheduler& scheduler_;
+  base::Strand& strand_;
   storage_api::Storage& storage_;
   expr::GlobalId id_;
   repr::SqlTime as_of_;

@@ -10,12 +10,14 @@ namespace freshet::compute {
 using compute_api::ComputeCommand;
 using compute_api::ComputeResponse;
 
-NaiveCore::NaiveCore(NaiveComputeOptions options) : options_(options), serial_(options.scheduler) {}
+NaiveCore::NaiveCore(NaiveComputeOptions options) : options_(options), strand_(options.scheduler) {}
+
+NaiveCore::~NaiveCore() { strand_.shut(); }
 
 void NaiveCore::on_response(std::function<void(ComputeResponse)> handler) { handler_ = std::move(handler); }
 
 void NaiveCore::send(ComputeCommand command) {
-  serial_.post([this, command = std::move(command)]() mutable { handle(command); });
+  strand_.post([this, command = std::move(command)]() mutable { handle(command); });
 }
 
 void NaiveCore::respond(ComputeResponse response) {
@@ -127,8 +129,7 @@ std::shared_ptr<NaiveCore::Flow> NaiveCore::exporting(GlobalId id) const {
 
 void NaiveCore::open_input(const std::shared_ptr<Flow>& flow, GlobalId id) {
   const SqlTime as_of = flow->dataflow->description().as_of;
-  serial_.when_ready(options_.storage.open_reader(id, as_of),
-                     [this, weak = std::weak_ptr(flow), id](auto reader) {
+  options_.storage.open_reader(id, as_of).on_ready(strand_, [this, weak = std::weak_ptr(flow), id](auto reader) {
                        const auto f = weak.lock();
                        if (f == nullptr) return;
                        if (!reader) return fail_flow(*f, read_failure(reader.error()));
@@ -140,8 +141,7 @@ void NaiveCore::open_input(const std::shared_ptr<Flow>& flow, GlobalId id) {
 void NaiveCore::read_next(const std::shared_ptr<Flow>& flow, GlobalId id) {
   const auto reader = flow->readers.find(id);
   if (reader == flow->readers.end()) return;
-  serial_.when_ready(reader->second->next(),
-                     [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
+  reader->second->next().on_ready(strand_, [this, weak = std::weak_ptr(flow), id](Result<storage_api::ReadEvent> event) {
                        const auto f = weak.lock();
                        if (f == nullptr || !f->readers.contains(id)) return;
                        if (!event) return fail_flow(*f, read_failure(event.error()));
@@ -187,7 +187,7 @@ void NaiveCore::ask(NaiveDataflow& dataflow, SqlTime time) {
       SqlTime& asked = flow->asked[id];
       if (input.upper() > time || asked > time) continue;
       asked = time + 1;
-      serial_.when_ready(options_.storage.send(storage_api::Advance{id, time}), [](auto) {});
+      static_cast<void>(options_.storage.send(storage_api::Advance{id, time}));
     }
   }
   for (const auto& [id, from] : dataflow.upstream()) ask(*from, time);

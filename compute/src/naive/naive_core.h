@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The state of the naive engine; everything runs as tasks of one `Serial`.
+/// The state of the naive engine; everything runs as tasks of one strand.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 #include <freshet/compute/naive_compute.h>
 
 #include "naive/naive_dataflow.h"
-#include "serial.h"
 
 namespace freshet::compute {
 
 class NaiveCore {
  public:
   explicit NaiveCore(NaiveComputeOptions options);
+  ~NaiveCore();
   void on_response(std::function<void(compute_api::ComputeResponse)> handler);
   void send(compute_api::ComputeCommand command);
 
@@ -103,7 +103,7 @@ class NaiveCore {
   std::optional<compute_api::PeekId> nonce_{};
   std::list<std::shared_ptr<Flow>> flows_{};  // in order of creation: imports before importers
   std::map<compute_api::PeekId, PendingPeek> peeks_{};
-  Serial serial_;  // last: its end comes before that of what its tasks use
+  base::Strand strand_;
 };
 
 }  // namespace freshet::compute

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "naive/naive_core.h"
+#include <freshet/compute_api/errors.h>
+
 #include "naive/naive_peek.h"
 #include "read_failure.h"
 
@@ -22,8 +24,7 @@ void NaiveCore::start_peek(compute_api::Peek peek) {
 
 void NaiveCore::cancel_peek(const compute_api::PeekId& id) {
   if (peeks_.erase(id) == 0) return;
-  fail_peek(id, Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
-                      .message = "canceling statement due to user request"});
+  fail_peek(id, compute_api::cancelled());
 }
 
 void NaiveCore::fail_export(Flow& flow, GlobalId id, const Error& error) {
@@ -84,8 +85,8 @@ void NaiveCore::open_collection_peek(const compute_api::PeekId& id) {
   const auto& target = std::get<compute_api::Peek::Collection>(pending.peek.target);
   const SqlTime time = pending.peek.time;
   pending.input.emplace(time);
-  serial_.when_ready(options_.storage.send(storage_api::Advance{target.id, time}), [](auto) {});
-  serial_.when_ready(options_.storage.open_reader(target.id, time), [this, id](auto reader) {
+  static_cast<void>(options_.storage.send(storage_api::Advance{target.id, time}));
+  options_.storage.open_reader(target.id, time).on_ready(strand_, [this, id](auto reader) {
     const auto peek = peeks_.find(id);
     if (peek == peeks_.end()) return;
     if (!reader) return fail_peek(id, read_failure(reader.error()));
@@ -96,7 +97,7 @@ void NaiveCore::open_collection_peek(const compute_api::PeekId& id) {
 
 void NaiveCore::read_collection_peek(const compute_api::PeekId& id) {
   const auto reader = peeks_.at(id).reader;
-  serial_.when_ready(reader->next(), [this, id, reader](Result<storage_api::ReadEvent> event) {
+  reader->next().on_ready(strand_, [this, id, reader](Result<storage_api::ReadEvent> event) {
     const auto peek = peeks_.find(id);
     if (peek == peeks_.end()) return;
     if (!event) return fail_peek(id, read_failure(event.error()));
@@ -124,8 +125,7 @@ void NaiveCore::answer(const compute_api::Peek& peek, const expr::Multiset& cont
   }
   if (response.rows.byte_size() > config_.max_result_bytes) {
     response = {.id = peek.id,
-                .error = Error{.code = ErrorCode::kExhausted, .sqlstate = "53200",
-                               .message = "result exceeds max_result_size"}};
+                .error = compute_api::result_too_large(config_.max_result_bytes)};
   }
   respond(std::move(response));
 }

@@ -99,8 +99,7 @@ void NaiveCore::run_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& s
     for (std::size_t i = 0; i < side->size(); ++i) last = std::max(last, side->time(i));
   }
   sink.busy = true;
-  serial_.when_ready(sink.writer->append(durable, last + 1, std::move(*updates)),
-                     [this, weak = std::weak_ptr(flow), id, upper](Result<base::Unit> done) {
+  sink.writer->append(durable, last + 1, std::move(*updates)).on_ready(strand_, [this, weak = std::weak_ptr(flow), id, upper](Result<base::Unit> done) {
                        const auto f = weak.lock();
                        if (f == nullptr || !f->sinks.contains(id)) return;
                        if (!done) return fail_sink(*f, id, done.error());
@@ -115,15 +114,13 @@ void NaiveCore::run_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& s
 void NaiveCore::open_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& sink) {
   if (sink.opening) return;
   sink.opening = true;
-  auto demand = [this, post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster()),
+  auto demand = [this, queue = strand_.handle(),
                  weak = std::weak_ptr(flow)](SqlTime time) {
-    (*post)([this, weak, time] {
+    queue->post([this, weak, time] {
       if (const auto f = weak.lock()) ask(*f->dataflow, time);
     });
   };
-  serial_.when_ready(
-      options_.storage.open_writer(id, std::move(demand)),
-      [this, weak = std::weak_ptr(flow), id](auto writer) {
+  options_.storage.open_writer(id, std::move(demand)).on_ready(strand_, [this, weak = std::weak_ptr(flow), id](auto writer) {
         const auto f = weak.lock();
         if (f == nullptr || !f->sinks.contains(id)) return;
         if (!writer) return fail_sink(*f, id, writer.error());
@@ -133,8 +130,7 @@ void NaiveCore::open_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& 
         const Result<storage_api::Frontiers> frontiers = options_.storage.frontiers(id);
         if (!frontiers) return fail_sink(*f, id, frontiers.error());
         if (durable <= frontiers->since) return start_view(*f, id, {});
-        serial_.when_ready(options_.storage.open_reader(id, durable - 1),
-                           [this, weak, id, durable](auto reader) {
+        options_.storage.open_reader(id, durable - 1).on_ready(strand_, [this, weak, id, durable](auto reader) {
                              const auto again = weak.lock();
                              if (again == nullptr || !again->sinks.contains(id)) return;
                              if (!reader) return fail_sink(*again, id, reader.error());
@@ -148,7 +144,7 @@ void NaiveCore::open_view(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& 
 void NaiveCore::load_view(const std::shared_ptr<Flow>& flow, GlobalId id,
                           std::shared_ptr<storage_api::CollectionReader> reader, NaiveInput input) {
   auto next = reader->next();
-  serial_.when_ready(std::move(next), [this, weak = std::weak_ptr(flow), id, reader = std::move(reader),
+  std::move(next).on_ready(strand_, [this, weak = std::weak_ptr(flow), id, reader = std::move(reader),
                                        input = std::move(input)](Result<storage_api::ReadEvent> event) mutable {
     const auto f = weak.lock();
     if (f == nullptr || !f->sinks.contains(id)) return;

@@ -59,6 +59,7 @@ class SimWorld final : public World {
   ~SimWorld() override {
     compute_.reset();
     process_.kill();
+    storage_.reset();
   }
 
  protected:
