@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 #include <freshet/expr/eval.h>
 
 #include "inline_views.h"
@@ -30,14 +31,8 @@ struct ActiveRead {
 
 }  // namespace
 
-Error cancelled_error() {
-  return Error{.code = ErrorCode::kCancelled,
-               .sqlstate = sqlstate::kQueryCanceled,
-               .message = "canceling statement due to user request"};
-}
-
 Error SessionState::stopped_error() const {
-  Error error = cancelled_error();
+  Error error = compute_api::cancelled();
   if (stop_cause == StopCause::kTimeout) error.message = "canceling statement due to statement timeout";
   if (stop_cause == StopCause::kShutdown) {
     error.sqlstate = sqlstate::kAdminShutdown;
@@ -221,7 +216,7 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, Hold hold,
                      result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
         self->cancel_step = nullptr;
         if (!peeked) {
-          const bool stopped = peeked.error().code == ErrorCode::kCancelled;
+          const bool stopped = peeked.error().sqlstate == sqlstate::kQueryCanceled;
           return fail(stopped ? self->stopped_error() : peeked.error());
         }
         result.rows = counted_rows(*peeked);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 #include <freshet/repr/row.h>
 
 namespace freshet::adapter {
@@ -132,8 +132,7 @@ Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::Co
     // A row may stand for any number of copies: they are counted before they are made.
     const std::uint64_t row_bytes = rows.rows[id].size() + sizeof id;
     if (count > bytes_left / row_bytes) {
-      return fail(sqlstate::kProgramLimitExceeded,
-                  "the result exceeds " + std::to_string(most_bytes) + " bytes");
+      return fail(compute_api::result_too_large(most_bytes));
     }
     bytes_left -= count * row_bytes;
     shown.insert(shown.end(), count, id);

@@ -217,7 +217,4 @@ Future<T> failed(Error error) {
   return Future<T>::ready(fail(std::move(error)));
 }
 
-/// The error of a statement that was cancelled.
-Error cancelled_error();
-
 }  // namespace freshet::adapter

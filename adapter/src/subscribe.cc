@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 #include <freshet/repr/row.h>
 
 #include "inline_views.h"
@@ -51,7 +52,7 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
         session_->strand, [self = weak_from_this(), session = session_, most,
                            promise = std::move(promise)](Result<SubscribeResponse> response) mutable {
           const auto alive = self.lock();
-          if (alive == nullptr) return promise->resolve(base::Unexpected(cancelled_error()));
+          if (alive == nullptr) return promise->resolve(base::Unexpected(compute_api::cancelled()));
           auto batch = alive->take(std::move(response));
           if (batch && batch->rows == 0 && !alive->last_) return alive->pull(most, std::move(promise));
           if (!batch) return promise->resolve(base::Unexpected(batch.error()));

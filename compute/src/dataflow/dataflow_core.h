@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The control side of the dataflow engine; everything runs as tasks of one `Serial`, and none of it for long.
+/// The control side of the dataflow engine; everything runs as tasks of one strand, and none of it for long.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 #include <freshet/compute/dataflow_compute.h>
 
 #include "dataflow/build_flow.h"
+#include "dataflow/collection_peek.h"
 #include "dataflow/index_lookup.h"
 #include "dataflow/peek_task.h"
 #include "dataflow/view_sink.h"
-#include "serial.h"
 
 namespace freshet::compute {
 
@@ -109,23 +109,19 @@ class DataflowCore {
   void answer_ready_peeks(GlobalId id, SqlTime upper);
   void start_index_peek(compute_api::Peek peek, Flow& flow);
   void start_collection_peek(compute_api::Peek peek);
-  void read_collection(const compute_api::PeekId& id);
+  void finish_collection_peek(const compute_api::PeekId& id, Result<PeekTask::Source> source);
   void run_peek(std::shared_ptr<PeekTask> task, const compute_api::PeekId& id);
-  void continue_peek(const std::shared_ptr<PeekTask>& task, const compute_api::PeekId& id);
+  void continue_peek(const std::shared_ptr<PeekTask>& task);
   void fail_peek(const compute_api::PeekId& id, Error error);
   /// Why a read straight from storage will never come to its time, if this engine was to write it.
   [[nodiscard]] std::optional<Error> never_written(const compute_api::Peek& peek) const;
   void fail_collection_reads();
   [[nodiscard]] PeekTask::Respond peek_responder();
 
-  /// A read straight from storage, while its rows come in.
+  /// A read straight from storage; `rows` is there while its rows come in.
   struct CollectionRead {
     compute_api::Peek peek;
-    std::shared_ptr<storage_api::CollectionReader> reader{};
-    using Batcher = differential::Batcher<std::string, std::string, SqlTime, Diff>;
-    Batcher oks = Batcher();
-    Batcher errs = Batcher();
-    std::uint64_t bytes = 0;
+    std::shared_ptr<CollectionPeek> rows{};
   };
 
   DataflowComputeOptions options_;
@@ -139,7 +135,7 @@ class DataflowCore {
   std::map<GlobalId, std::vector<compute_api::Peek>> waiting_peeks_{};
   std::map<compute_api::PeekId, std::shared_ptr<PeekTask>> running_peeks_{};
   std::map<compute_api::PeekId, CollectionRead> collection_reads_{};
-  Serial serial_;
+  base::Strand strand_;
 };
 
 }  // namespace freshet::compute

@@ -2,6 +2,8 @@
 // Reads: they wait for their time, take snapshots, and run beside the dataflows.
 #include <algorithm>
 
+#include <freshet/compute_api/errors.h>
+
 #include "dataflow/dataflow_core.h"
 #include "read_failure.h"
 
@@ -12,11 +14,6 @@ namespace {
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(1);
 
 Error not_found(std::string message) { return Error{.code = ErrorCode::kNotFound, .message = std::move(message)}; }
-
-Error cancelled() {
-  return Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
-               .message = "canceling statement due to user request"};
-}
 
 }  // namespace
 
@@ -44,10 +41,10 @@ void DataflowCore::cancel_peek(const compute_api::PeekId& id) {
   if (const auto running = running_peeks_.find(id); running != running_peeks_.end()) {
     return running->second->cancel();
   }
-  if (collection_reads_.erase(id) > 0) return fail_peek(id, cancelled());
+  if (collection_reads_.erase(id) > 0) return fail_peek(id, compute_api::cancelled());
   for (auto& [index, peeks] : waiting_peeks_) {
     if (std::erase_if(peeks, [&](const compute_api::Peek& peek) { return peek.id == id; }) > 0) {
-      return fail_peek(id, cancelled());
+      return fail_peek(id, compute_api::cancelled());
     }
   }
 }
@@ -103,9 +100,9 @@ void DataflowCore::start_index_peek(compute_api::Peek peek, Flow& flow) {
 
 // Answers pass through our own queue, so that they end with us. The task's last response ends its entry.
 PeekTask::Respond DataflowCore::peek_responder() {
-  const auto post = std::make_shared<base::UniqueFunction<void(base::Task)>>(serial_.poster());
-  return [this, post](compute_api::PeekResponse response) {
-    (*post)([this, response = std::move(response)]() mutable {
+  const std::shared_ptr<base::TaskQueue> queue = strand_.handle();
+  return [this, queue](compute_api::PeekResponse response) {
+    queue->post([this, response = std::move(response)]() mutable {
       if (response.last && running_peeks_.erase(response.id) == 0) return;
       respond(std::move(response));
     });
@@ -114,10 +111,10 @@ PeekTask::Respond DataflowCore::peek_responder() {
 
 void DataflowCore::run_peek(std::shared_ptr<PeekTask> task, const compute_api::PeekId& id) {
   running_peeks_[id] = task;
-  if (!task->run(options_.scheduler.clock(), kSlice)) continue_peek(task, id);
+  if (!task->run(options_.scheduler.clock(), kSlice)) continue_peek(task);
 }
 
-void DataflowCore::continue_peek(const std::shared_ptr<PeekTask>& task, const compute_api::PeekId& id) {
+void DataflowCore::continue_peek(const std::shared_ptr<PeekTask>& task) {
   base::Scheduler& scheduler = options_.scheduler;
   // Holds nothing of this object: the task goes on by itself, and its answers know whether we are there.
   struct Slice {
@@ -128,7 +125,6 @@ void DataflowCore::continue_peek(const std::shared_ptr<PeekTask>& task, const co
     }
   };
   Slice::post(scheduler, task);
-  (void)id;
 }
 
 // -- straight from storage -----------------------------------------------------------------------
@@ -140,17 +136,30 @@ void DataflowCore::start_collection_peek(compute_api::Peek peek) {
   const GlobalId collection = target.id;
   const SqlTime time = peek.time;
   collection_reads_.emplace(id, CollectionRead{.peek = std::move(peek)});
-  serial_.when_ready(options_.storage.send(storage_api::Advance{collection, time}), [](auto) {});
-  serial_.when_ready(options_.storage.open_reader(collection, time), [this, id](auto reader) {
+  static_cast<void>(options_.storage.send(storage_api::Advance{collection, time}));
+  options_.storage.open_reader(collection, time).on_ready(strand_, [this, id](auto reader) {
     const auto read = collection_reads_.find(id);
     if (read == collection_reads_.end()) return;
     if (!reader) {
       collection_reads_.erase(read);
       return fail_peek(id, read_failure(reader.error()));
     }
-    read->second.reader = std::move(*reader);
-    read_collection(id);
+    auto done = [this, id, queue = strand_.handle()](Result<PeekTask::Source> source) {
+      queue->post([this, id, source = std::move(source)]() mutable { finish_collection_peek(id, std::move(source)); });
+    };
+    read->second.rows = std::make_shared<CollectionPeek>(options_.scheduler, read->second.peek, std::move(done));
+    read->second.rows->read(std::move(*reader));
   });
+}
+
+void DataflowCore::finish_collection_peek(const compute_api::PeekId& id, Result<PeekTask::Source> source) {
+  const auto read = collection_reads_.find(id);
+  if (read == collection_reads_.end()) return;
+  compute_api::Peek peek = std::move(read->second.peek);
+  collection_reads_.erase(read);
+  if (!source) return fail_peek(id, source.error());
+  peek.mfp = expr::Mfp::identity(source->types.size());
+  run_peek(std::make_shared<PeekTask>(std::move(peek), std::move(*source), config_.max_result_bytes, peek_responder()), id);
 }
 
 std::optional<Error> DataflowCore::never_written(const compute_api::Peek& peek) const {
@@ -174,48 +183,6 @@ void DataflowCore::fail_collection_reads() {
     collection_reads_.erase(id);
     fail_peek(id, std::move(error));
   }
-}
-
-void DataflowCore::read_collection(const compute_api::PeekId& id) {
-  const auto reader = collection_reads_.at(id).reader;
-  serial_.when_ready(reader->next(), [this, id, reader](Result<storage_api::ReadEvent> event) {
-    const auto found = collection_reads_.find(id);
-    if (found == collection_reads_.end()) return;
-    CollectionRead& read = found->second;
-    if (!event) {
-      collection_reads_.erase(found);
-      return fail_peek(id, read_failure(event.error()));
-    }
-    const SqlTime time = read.peek.time;
-    const auto take = [&](const storage_api::EncodedUpdates& updates, const std::string& key, auto& batcher) {
-      differential::RowUpdates<SqlTime> rows;
-      for (std::size_t i = 0; i < updates.size(); ++i) {
-        if (updates.time(i) <= time) rows.push(key, updates.rows[i], time, updates.diff(i));
-      }
-      read.bytes += rows.bytes();
-      batcher.push(std::move(rows));
-    };
-    take(event->updates.oks, {}, read.oks);
-    take(event->updates.errs, std::string(1, kUnknownKey), read.errs);
-    if (event->upper <= time) return read_collection(id);
-    // The whole collection, as an arrangement without a key.
-    using Frontier = timely::Antichain<SqlTime>;
-    const Frontier upper{time + 1};
-    const auto snapshot = [&](auto& batcher) {
-      PeekTask::Snapshot::Batches batches;
-      batches.push_back(std::make_shared<differential::RowBatch<SqlTime>>(Frontier{0}, upper, Frontier{0},
-                                                                          batcher.seal(upper)));
-      return PeekTask::Snapshot(Frontier{0}, upper, std::move(batches));
-    };
-    const auto& desc = std::get<compute_api::Peek::Collection>(read.peek.target).desc;
-    PeekTask::Source source{.layout = expr::arrangement_layout(desc.type.columns, {}),
-                            .types = desc.type.columns,
-                            .oks = snapshot(read.oks),
-                            .errs = snapshot(read.errs)};
-    compute_api::Peek peek = std::move(read.peek);
-    collection_reads_.erase(found);
-    run_peek(std::make_shared<PeekTask>(std::move(peek), std::move(source), config_.max_result_bytes, peek_responder()), id);
-  });
 }
 
 }  // namespace freshet::compute

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 
 namespace freshet::compute {
 namespace {
@@ -27,8 +28,7 @@ PeekTask::PeekTask(compute_api::Peek peek, Source source, std::uint64_t max_byte
 
 bool PeekTask::run(const base::Clock& clock, std::chrono::nanoseconds slice) {
   if (cancelled_.load(std::memory_order_relaxed)) {
-    return answer(Error{.code = ErrorCode::kCancelled, .sqlstate = "57014",
-                        .message = "canceling statement due to user request"});
+    return answer(compute_api::cancelled());
   }
   if (!started_) {
     started_ = true;
@@ -129,8 +129,7 @@ Result<void> PeekTask::take(const repr::BytesVector& rows, const repr::Chunk& ch
   }
   if (limited && candidates_.size() / 2 > kChunkRows && candidates_.size() / 2 > *peek_.limit) prune();
   if (bytes_ > max_bytes_) {
-    return base::Unexpected(Error{.code = ErrorCode::kExhausted, .sqlstate = "53200",
-                                  .message = "result exceeds max_result_size"});
+    return base::Unexpected(compute_api::result_too_large(max_bytes_));
   }
   return {};
 }

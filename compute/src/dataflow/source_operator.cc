@@ -68,18 +68,16 @@ void SourceOperator::move_to(SqlTime upper) {
   errs_at_->downgrade(upper);
 }
 
-DecodeSlices::DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span,
-                           OnFailure on_failure)
+SliceDecoder::SliceDecoder(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span)
     : codec_(std::move(types)),
       wanted_(std::move(wanted)),
       arity_(codec_.types().size()),
       span_(span),
-      decoder_(codec_, wanted_),
-      on_failure_(std::move(on_failure)) {}
+      decoder_(codec_, wanted_) {}
 
-// The rows of the slice into the decoder, with their times.
-Result<void> DecodeSlices::decode(const SourceSlice& slice, TimesBuilder<SqlTime>& times) {
+Result<Rows<SqlTime>> SliceDecoder::decode(const SourceSlice& slice) {
   const storage_api::EncodedUpdates& updates = *slice.updates;
+  TimesBuilder<SqlTime> times;
   std::size_t run = slice.begin;  // rows from here on are wanted and not decoded yet
   for (std::size_t i = slice.begin; i < slice.end; ++i) {
     const SqlTime time = std::max(updates.time(i), span_.as_of);
@@ -91,23 +89,26 @@ Result<void> DecodeSlices::decode(const SourceSlice& slice, TimesBuilder<SqlTime
     times.push(time, updates.diff(i));
   }
   if (run < slice.end) FRESHET_TRY(decoder_.append(updates.rows, run, slice.end));
-  return {};
+  std::vector<repr::ColumnPtr> decoded = decoder_.finish();
+  std::vector<repr::ColumnPtr> columns(arity_);
+  for (std::size_t i = 0; i < wanted_.size(); ++i) columns[wanted_[i]] = std::move(decoded[i]);
+  return times.finish(std::move(columns));
 }
+
+DecodeSlices::DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span,
+                           OnFailure on_failure)
+    : decoder_(std::move(types), std::move(wanted), span), on_failure_(std::move(on_failure)) {}
 
 void DecodeSlices::step(timely::Input<SqlTime, SourceSlice>& input,
                         timely::Output<SqlTime, Rows<SqlTime>>& output) {
   input.for_each([&](const timely::Capability<SqlTime>& at, SourceSlice slice) {
     if (failed_at_) return;
-    TimesBuilder<SqlTime> times;
-    if (const Result<void> done = decode(slice, times); !done) {
+    Result<Rows<SqlTime>> rows = decoder_.decode(slice);
+    if (!rows) {
       failed_at_ = at.retain();
-      return on_failure_(done.error());
+      return on_failure_(rows.error());
     }
-    if (times.size() == 0) return;
-    std::vector<repr::ColumnPtr> decoded = decoder_.finish();
-    std::vector<repr::ColumnPtr> columns(arity_);
-    for (std::size_t i = 0; i < wanted_.size(); ++i) columns[wanted_[i]] = std::move(decoded[i]);
-    output.give(at, times.finish(std::move(columns)));
+    if (rows->size() > 0) output.give(at, std::move(*rows));
   });
 }
 

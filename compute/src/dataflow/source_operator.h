@@ -60,21 +60,29 @@ class SourceOperator {
   std::optional<timely::Capability<SqlTime>> errs_at_;
 };
 
-/// Decodes the columns that anybody wants; the others are null. It stays for ever at the time of the first row that
-/// cannot be decoded.
+/// Decodes the columns that anybody wants; the others are null.
+class SliceDecoder {
+ public:
+  SliceDecoder(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span);
+  /// The rows before `until`, none of them before `as_of`.
+  Result<Rows<SqlTime>> decode(const SourceSlice& slice);
+
+ private:
+  repr::RowCodec codec_;
+  std::vector<std::size_t> wanted_;
+  std::size_t arity_;
+  SourceSpan span_;
+  repr::RowDecoder decoder_;
+};
+
+/// It stays for ever at the time of the first row that cannot be decoded.
 class DecodeSlices {
  public:
   DecodeSlices(std::vector<repr::SqlType> types, std::vector<std::size_t> wanted, SourceSpan span, OnFailure on_failure);
   void step(timely::Input<SqlTime, SourceSlice>& input, timely::Output<SqlTime, Rows<SqlTime>>& output);
 
  private:
-  Result<void> decode(const SourceSlice& slice, TimesBuilder<SqlTime>& times);
-
-  repr::RowCodec codec_;
-  std::vector<std::size_t> wanted_;
-  std::size_t arity_;
-  SourceSpan span_;
-  repr::RowDecoder decoder_;
+  SliceDecoder decoder_;
   OnFailure on_failure_;
   std::optional<timely::Capability<SqlTime>> failed_at_{};
 };

@@ -77,7 +77,8 @@ Result<NaiveDataflow::Content> NaiveDataflow::evaluate(expr::GlobalId id, repr::
   }
   std::map<expr::GlobalId, expr::Multiset> inputs;
   for (const expr::GlobalId read : object->raw.global_ids()) {
-    inputs.emplace(read, *FRESHET_TRY(content(read, time)));
+    const auto rows = FRESHET_TRY(content(read, time));
+    inputs.emplace(read, *rows);
   }
   return std::make_shared<const expr::Multiset>(
       FRESHET_TRY(expr::evaluate_naive(object->raw, inputs, {.time = time})));

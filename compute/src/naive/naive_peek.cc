@@ -79,7 +79,8 @@ Result<expr::Multiset> peek_content(const compute_api::Peek& peek, const expr::M
   const auto* index = std::get_if<compute_api::Peek::Index>(&peek.target);
   if (index != nullptr && index->seek) {
     FRESHET_ASSERT(key != nullptr);
-    inputs.emplace(id, FRESHET_TRY(seek(content, types, *key, *index->seek)));
+    expr::Multiset found = FRESHET_TRY(seek(content, types, *key, *index->seek));
+    inputs.emplace(id, std::move(found));
   } else {
     inputs.emplace(id, content);
   }
