@@ -63,14 +63,16 @@ void add_lengths(FunctionTable& table) {
 
 void add_substrings(FunctionTable& table) {
   const auto text3 = lift([](std::string& out, View text, Int start, Int count) -> Result<void> {
-    out += characters(text, FRESHET_TRY(window(start, count)));
+    const auto part = FRESHET_TRY(window(start, count));
+    out += characters(text, part);
     return {};
   });
   const auto text2 = lift([](std::string& out, View text, Int start) {
     out += characters(text, *window(start, std::nullopt));
   });
   const auto bytea3 = lift([](std::string& out, View text, Int start, Int count) -> Result<void> {
-    out += bytes(text, FRESHET_TRY(window(start, count)));
+    const auto part = FRESHET_TRY(window(start, count));
+    out += bytes(text, part);
     return {};
   });
   const auto bytea2 = lift(

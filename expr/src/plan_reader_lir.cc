@@ -196,19 +196,22 @@ Result<DataflowDescription> PlanReader::dataflow() {
     const GlobalId id = global_id();
     const GlobalId on = global_id();
     ArrangementKey key = FRESHET_TRY(scalars());
-    d.indexes.insert_or_assign(id, IndexImport{on, std::move(key), FRESHET_TRY(relation_type())});
+    repr::RelationType type = FRESHET_TRY(relation_type());
+    d.indexes.insert_or_assign(id, IndexImport{on, std::move(key), std::move(type)});
   }
   for (std::size_t n = count(); n > 0; --n) {
     const GlobalId id = global_id();
     Relation raw = FRESHET_TRY(relation());
     Relation optimized = FRESHET_TRY(relation());
-    d.objects.push_back({id, std::move(raw), std::move(optimized), FRESHET_TRY(lir())});
+    LirPtr plan = FRESHET_TRY(lir());
+    d.objects.push_back({id, std::move(raw), std::move(optimized), std::move(plan)});
   }
   for (std::size_t n = count(); n > 0; --n) {
     const GlobalId id = global_id();
     const GlobalId on = global_id();
     ArrangementKey key = FRESHET_TRY(scalars());
-    d.index_exports.insert_or_assign(id, IndexExport{on, std::move(key), FRESHET_TRY(relation_type())});
+    repr::RelationType type = FRESHET_TRY(relation_type());
+    d.index_exports.insert_or_assign(id, IndexExport{on, std::move(key), std::move(type)});
   }
   for (std::size_t n = count(); n > 0; --n) {
     const GlobalId id = global_id();

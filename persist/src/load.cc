@@ -159,7 +159,8 @@ Future<Unit> Machine::fetch_rollup(const std::optional<Version>& head) {
       .then([key = rollup->key](const auto& self, Result<base::Bytes> bytes) -> Result<void> {
         // Gone: a newer rollup took its place meanwhile. The caller looks again.
         if (!bytes && bytes.error().code == ErrorCode::kNotFound) return {};
-        return self->install_rollup(key, FRESHET_TRY(std::move(bytes)));
+        const auto stored = FRESHET_TRY(std::move(bytes));
+        return self->install_rollup(key, stored);
       });
 }
 

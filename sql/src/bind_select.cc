@@ -133,7 +133,8 @@ Result<BoundQuery> Binder::select_block(const PgQuery__SelectStmt& select, const
   if (select.where_clause != nullptr) {
     const ExprContext where{.chain = &work.chain, .clause = "WHERE"};
     HirScalarPtr predicate = FRESHET_TRY(expression(select.where_clause, where));
-    work.relation = hir::filter(work.relation, {FRESHET_TRY(typing_.coerce_to_boolean(predicate, "WHERE"))});
+    predicate = FRESHET_TRY(typing_.coerce_to_boolean(predicate, "WHERE"));
+    work.relation = hir::filter(work.relation, {std::move(predicate)});
   }
   const ExprContext context{.chain = &work.chain, .clause = "SELECT", .aggregates = &work.aggregates,
                             .set_returning = &work.set_returning};

@@ -70,8 +70,8 @@ Result<std::vector<std::string>> Binder::cte_columns(const PgQuery__CommonTableE
 Result<void> Binder::plain_cte(const PgQuery__CommonTableExpr& cte, const Chain* outer, WithBindings& bindings) {
   const BoundQuery query = FRESHET_TRY(query_node(cte.ctequery, outer));
   HirRelationPtr relation = FRESHET_TRY(finished(query));
-  Cte entry{.name = cte.ctename, .id = next_local_++, .columns = FRESHET_TRY(cte_columns(cte, query.names)),
-            .types = relation->columns};
+  auto columns = FRESHET_TRY(cte_columns(cte, query.names));
+  Cte entry{.name = cte.ctename, .id = next_local_++, .columns = std::move(columns), .types = relation->columns};
   bindings.items.push_back({.ids = {entry.id}, .values = {std::move(relation)}});
   ctes_.push_back(std::move(entry));
   return {};

@@ -341,7 +341,8 @@ Result<std::size_t> Front::binding(Work& w, std::size_t name_token) {
   }
   const std::size_t end = closing(w, close + 2);
   if (end == w.last) return fail(syntax_error(w, w.last));
-  w.body.binding_types.emplace(static_cast<int>(tokens_[name_token].begin), FRESHET_TRY(parse_types(types)));
+  auto parsed = FRESHET_TRY(parse_types(types));
+  w.body.binding_types.emplace(static_cast<int>(tokens_[name_token].begin), std::move(parsed));
   return end + 1;
 }
 

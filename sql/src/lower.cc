@@ -156,7 +156,8 @@ Result<Relation> Lowering::relation(const HirRelationPtr& r, const Environment& 
     if (env.rows && !is_correlated(*r)) {
       // One row without columns: the environment itself.
       if (r->kind == RKind::kConstant && r->columns.empty() && r->rows.size() == 1) return *env.rows;
-      return Relation::join({*env.rows, FRESHET_TRY(node(r, {}))}, {});
+      Relation once = FRESHET_TRY(node(r, {}));
+      return Relation::join({*env.rows, std::move(once)}, {});
     }
     return node(r, env);
   }();
@@ -298,7 +299,8 @@ Result<Relation> Lowering::flat_map(const HirRelation& r, const Environment& env
   std::vector<HirScalarPtr> list;
   for (const HirScalarPtr& s : r.scalars) list.push_back(FRESHET_TRY(without_subqueries(s, input, env)));
   const std::size_t after = input.arity();
-  Relation mapped = input.flat_map(r.table_function, FRESHET_TRY(scalars(list, env, env.arity())), r.with_ordinality);
+  auto arguments = FRESHET_TRY(scalars(list, env, env.arity()));
+  Relation mapped = input.flat_map(r.table_function, std::move(arguments), r.with_ordinality);
   if (after == before) return mapped;
   std::vector<std::size_t> columns = iota(0, before);
   for (std::size_t i = after; i < mapped.arity(); ++i) columns.push_back(i);

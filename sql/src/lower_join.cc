@@ -263,8 +263,8 @@ Result<std::optional<Relation>> Lowering::lateral_function(const HirRelation& r,
                     std::ranges::none_of(right.scalars, [](const HirScalarPtr& s) { return hir::has_subquery(*s); });
   if (!fits) return std::optional<Relation>();
   const Environment row = beside(left, env);
-  Relation mapped = left.flat_map(right.table_function, FRESHET_TRY(scalars(right.scalars, row, 0)),
-                                  right.with_ordinality);
+  auto arguments = FRESHET_TRY(scalars(right.scalars, row, 0));
+  Relation mapped = left.flat_map(right.table_function, std::move(arguments), right.with_ordinality);
   return std::optional<Relation>(FRESHET_TRY(filter_all(std::move(mapped), split_conjuncts(r.scalars), env)));
 }
 

@@ -566,7 +566,8 @@ Result<Plan::Node> Planner::create_source() {
   plan.all_tables = syntax.all_tables;
   for (const auto& [output, as] : syntax.tables) {
     NameParts name = as.value_or(NameParts{{output.parts.back()}, output.location});
-    plan.tables.emplace_back(output.parts.back(), FRESHET_TRY(binder_.new_item_name(name)));
+    auto item = FRESHET_TRY(binder_.new_item_name(name));
+    plan.tables.emplace_back(output.parts.back(), std::move(item));
   }
   if (tpch && !plan.all_tables && plan.tables.empty()) {
     Error error = error_at(sqlstate::kSyntaxError, "load generator TPCH needs FOR ALL TABLES or FOR TABLES (…)",

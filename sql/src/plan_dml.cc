@@ -141,7 +141,8 @@ Result<Plan::Node> Planner::insert() {
     if (!values[column]) values[column] = default_of(column);
     values[column] = not_null(*table, column, values[column]);
   }
-  InsertPlan plan{.table = table->id, .rows = FRESHET_TRY(lower(hir::select(source, std::move(values))))};
+  auto rows = FRESHET_TRY(lower(hir::select(source, std::move(values))));
+  InsertPlan plan{.table = table->id, .rows = std::move(rows)};
   const std::string alias = stmt.relation->alias != nullptr ? stmt.relation->alias->aliasname : table->name.item;
   const BoundFrom from = binder_.table_from(*table, alias);
   plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
@@ -242,7 +243,8 @@ Result<Plan::Node> Planner::update() {
   HirRelationPtr changes = hir::select(relation, std::move(outputs));
   if (stmt.n_from_clause > 0) changes = one_per_row(own, std::move(changes));
   changes = check_not_null(*table, std::move(changes), table->desc.arity());
-  UpdatePlan plan{.table = table->id, .changes = FRESHET_TRY(lower(changes))};
+  auto changed = FRESHET_TRY(lower(changes));
+  UpdatePlan plan{.table = table->id, .changes = std::move(changed)};
   plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
   return Plan::Node(std::move(plan));
 }
@@ -276,7 +278,8 @@ Result<Plan::Node> Planner::remove() {
         FRESHET_TRY(binder_.typing().coerce_to_boolean(binder_.expression(stmt.where_clause, where), "WHERE"));
     relation = hir::filter(relation, {predicate});
   }
-  DeletePlan plan{.table = table->id, .rows = FRESHET_TRY(lower(relation))};
+  auto rows = FRESHET_TRY(lower(relation));
+  DeletePlan plan{.table = table->id, .rows = std::move(rows)};
   plan.returning = FRESHET_TRY(returning(*table, from.scope, nodes(stmt.n_returning_list, stmt.returning_list)));
   return Plan::Node(std::move(plan));
 }

@@ -263,10 +263,9 @@ Result<std::variant<Peek::Index, Peek::Collection>> read_target(wire::Peek::Targ
   return std::variant<Peek::Index, Peek::Collection>(std::move(collection));
 }
 Result<Peek> read(wire::Peek::Reader in) {
-  Peek peek{.id = read(in.getId()),
-            .target = FRESHET_TRY(read_target(in.getTarget())),
-            .time = in.getTime(),
-            .mfp = FRESHET_TRY(expr::decode_mfp(view(in.getMfp())))};
+  auto target = FRESHET_TRY(read_target(in.getTarget()));
+  expr::Mfp mfp = FRESHET_TRY(expr::decode_mfp(view(in.getMfp())));
+  Peek peek{.id = read(in.getId()), .target = std::move(target), .time = in.getTime(), .mfp = std::move(mfp)};
   for (const auto order : in.getOrder()) {
     peek.order.push_back({.column = order.getColumn(),
                           .descending = order.getDescending(),
@@ -368,9 +367,11 @@ Result<ComputeResponse> read(wire::Response::Reader in) {
       return ComputeResponse(FrontierUpdate{FRESHET_TRY(read(in.getFrontier().getId())), in.getFrontier().getTime()});
     case wire::Response::PEEK: return ComputeResponse(FRESHET_TRY(read(in.getPeek())));
     case wire::Response::SUBSCRIBE: return ComputeResponse(FRESHET_TRY(read(in.getSubscribe())));
-    case wire::Response::FAILURE:
-      return ComputeResponse(ExportFailure{FRESHET_TRY(read(in.getFailure().getId())),
-                                           FRESHET_TRY(read(in.getFailure().getError()))});
+    case wire::Response::FAILURE: {
+      const GlobalId id = FRESHET_TRY(read(in.getFailure().getId()));
+      Error error = FRESHET_TRY(read(in.getFailure().getError()));
+      return ComputeResponse(ExportFailure{id, std::move(error)});
+    }
     case wire::Response::DROPPED: return ComputeResponse(Dropped{FRESHET_TRY(read(in.getDropped()))});
   }
   return fail(ErrorCode::kInvalid, "unknown compute response");

@@ -125,7 +125,8 @@ Result<LirPtr> Lowering::residual_match(const Relation& relation, const Sides& n
   LirPtr pairs_value = FRESHET_TRY(lower(joined));
   body = bind(pairs_id, std::move(pairs_value), std::move(body));
   for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
-    body = bind(ids[side], FRESHET_TRY(lower(side == 0 ? n.left : n.right)), std::move(body));
+    LirPtr value = FRESHET_TRY(lower(side == 0 ? n.left : n.right));
+    body = bind(ids[side], std::move(value), std::move(body));
   }
   return body;
 }
