@@ -7,6 +7,7 @@
 #include <freshet/repr/row.h>
 
 #include "catalog_writer.h"
+#include "client_error.h"
 #include "dataflows.h"
 #include "inline_views.h"
 
@@ -73,14 +74,26 @@ class Boot : public std::enable_shared_from_this<Boot> {
     });
     services->dataflows = std::make_unique<Dataflows>(*services);
     services->storage.on_response([gate](storage_api::StorageResponse response) {
-      const auto* update = std::get_if<storage_api::FrontierUpdate>(&response);
-      if (update == nullptr) return;
       gate->with([&](Services* s) {
-        if (s == nullptr) return;
-        s->holds->on_upper(update->id, update->frontiers.upper);
-        s->dataflows->on_storage_frontiers(update->id, update->frontiers);
+        if (s != nullptr) std::visit([s](const auto& r) { take(*s, r); }, response);
       });
     });
+  }
+
+  static void take(Services& services, const storage_api::FrontierUpdate& update) {
+    services.holds->on_upper(update.id, update.frontiers.upper);
+    services.dataflows->on_storage_frontiers(update.id, update.frontiers);
+  }
+
+  // What is read from a source that has ended would wait for ever.
+  static void take(Services& services, const storage_api::CollectionFailure& failure) {
+    if (failure.transient) return;
+    const CatalogPtr catalog = services.catalog.get();
+    const CatalogEntry* source = catalog == nullptr ? nullptr : catalog->entry(failure.id);
+    if (source == nullptr) return;
+    const Error error = client_error(failure.error);
+    services.compute->mark_failed(failure.id, error);
+    for (const GlobalId output : source->outputs) services.compute->mark_failed(output, error);
   }
 
   static void compact(Services& services, GlobalId id, SqlTime since) {

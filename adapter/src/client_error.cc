@@ -18,6 +18,7 @@ base::Error client_error(base::Error error) {
     case ErrorCode::kConflict: error.sqlstate = sqlstate::kSerializationFailure; break;
     case ErrorCode::kExhausted: error.sqlstate = sqlstate::kDiskFull; break;
     case ErrorCode::kCorrupt: error.sqlstate = sqlstate::kDataCorrupted; break;
+    case ErrorCode::kFenced:
     case ErrorCode::kCancelled: error.sqlstate = sqlstate::kAdminShutdown; break;
     case ErrorCode::kUnavailable:
     case ErrorCode::kIndeterminate: error.sqlstate = sqlstate::kIoError; break;

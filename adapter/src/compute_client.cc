@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute_client.h"
 
-#include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 
 #include "client_error.h"
 
@@ -97,6 +97,9 @@ Future<PeekResult> ComputeClient::peek(compute_api::Peek peek, std::uint64_t max
 std::shared_ptr<SubscriptionQueue> ComputeClient::open_subscription(GlobalId sink, std::set<GlobalId> reads) {
   auto queue = std::make_shared<SubscriptionQueue>();
   const std::lock_guard lock(mutex_);
+  for (const GlobalId id : reads) {
+    if (const auto failed = failures_.find(id); failed != failures_.end()) queue->fail_with(failed->second);
+  }
   subscriptions_[sink] = {queue, std::move(reads)};
   return queue;
 }
@@ -124,7 +127,13 @@ void ComputeClient::mark_failed(GlobalId id, Error error) {
     failures_.insert_or_assign(id, error);
   }
   if (const auto queue = subscription(id)) queue->fail_with(error);
+  end_subscriptions(id, error);
   fail_peeks(id, error);
+}
+
+void ComputeClient::forget_failure(GlobalId id) {
+  const std::lock_guard lock(mutex_);
+  failures_.erase(id);
 }
 
 void ComputeClient::close_subscription(GlobalId sink) {
@@ -188,8 +197,7 @@ void ComputeClient::receive_peek(PeekResponse response) {
   const PeekId id = response.id;
   const bool too_large = !error && pending.bytes > pending.max_bytes;
   if (too_large) {
-    error = sql_error(sqlstate::kProgramLimitExceeded,
-                      "the result exceeds " + std::to_string(pending.max_bytes) + " bytes");
+    error = compute_api::result_too_large(pending.max_bytes);
   }
   const bool last = response.last;
   if (!error) pending.result.parts.push_back(std::move(response));

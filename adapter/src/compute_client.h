@@ -65,7 +65,7 @@ class ComputeClient {
   /// Before the dataflow with that sink is created.
   std::shared_ptr<SubscriptionQueue> open_subscription(GlobalId sink, std::set<GlobalId> reads);
   void close_subscription(GlobalId sink);
-  /// Subscriptions that read `id`, which was dropped, end with this error.
+  /// Subscriptions that read `id` end with this error.
   void end_subscriptions(GlobalId id, const Error& error);
 
   /// Forgets whoever waits: their answers are abandoned. For the end of the process.
@@ -73,6 +73,8 @@ class ComputeClient {
 
   /// From now on reads of the export fail with this error.
   void mark_failed(GlobalId id, Error error);
+  /// Of something that compute never had; what it had it reports as dropped.
+  void forget_failure(GlobalId id);
 
  private:
   struct PendingPeek {

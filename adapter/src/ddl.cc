@@ -452,6 +452,7 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
       services_.holds->remove(id);
       services_.compute->end_subscriptions(
           id, sql_error(sqlstate::kUndefinedTable, "subscription ended: \"" + entry->item.name.item + "\" was dropped"));
+      if (entry->item.kind == ItemKind::kSource) services_.compute->forget_failure(id);
       if (entry->item.kind == ItemKind::kMaterializedView || entry->item.kind == ItemKind::kSource) {
         // Nobody waits: the catalog has forgotten it, and a restart sweeps what a crash leaves.
         services_.storage.send(storage_api::DropCollection{id})

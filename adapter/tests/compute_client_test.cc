@@ -57,6 +57,22 @@ TEST_CASE("compute client: a read of a view whose sink fails is answered with th
   CHECK(f.sim.wait(std::move(again)));
 }
 
+TEST_CASE("compute client: a source that ended fails what reads it, before and after", "[adapter]") {
+  Fixture f;
+  const auto before = f.client.open_subscription(kView, {kOther});
+  const auto beside = f.client.open_subscription({GlobalId::Kind::kUser, 3}, {kView});
+  f.client.mark_failed(kOther, sql_error(sqlstate::kAdminShutdown, "gone"));
+  const auto after = f.client.open_subscription({GlobalId::Kind::kUser, 4}, {kOther});
+  for (const auto& queue : {before, after}) {
+    const auto batch = f.sim.wait(queue->next());
+    REQUIRE_FALSE(batch);
+    CHECK(batch.error().sqlstate == sqlstate::kAdminShutdown);
+  }
+  CHECK_FALSE(beside->next().is_ready());
+  f.client.forget_failure(kOther);
+  CHECK_FALSE(f.read(kOther, {kOther}).is_ready());
+}
+
 TEST_CASE("compute client: a result beyond its limit ends the read", "[adapter]") {
   Fixture f;
   auto read = f.read(kView, {kView});

@@ -25,12 +25,14 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
 
   void resume() {
     const auto frontiers = group->published(config.id);
-    if (!frontiers) return failed(Error{.code = ErrorCode::kNotFound, .message = "no progress"}, false);
+    if (!frontiers) return give_up(Error{.code = ErrorCode::kNotFound, .message = "no progress"});
     if (frontiers->durable_upper <= frontiers->since) return load(frontiers->since);
+    progress_sum = 0;
     group->read(config.id, frontiers->durable_upper - 1)
         .on_ready(strand, [self = shared_from_this(), upper = frontiers->durable_upper](
                               Result<std::unique_ptr<LedgerReader>> reader) {
-          if (!reader) return self->failed(reader.error(), false);
+          if (self->stopped) return;
+          if (!reader) return self->retry(reader.error(), [self] { self->resume(); });
           self->progress_reader = std::move(*reader);
           self->read_progress(upper);
         });
@@ -39,11 +41,12 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   void read_progress(SqlTime upper) {
     progress_reader->next().on_ready(
         strand, [self = shared_from_this(), upper](Result<LedgerChunk> chunk) {
-          if (!chunk) return self->failed(chunk.error(), false);
+          if (self->stopped) return;
+          if (!chunk) return self->retry(chunk.error(), [self] { self->resume(); });
           const auto& rows = chunk->updates.oks;
           for (std::size_t i = 0; i < rows.size(); ++i) {
             auto row = self->progress_codec.decode_row(rows.rows[i]);
-            if (!row) return self->failed(row.error(), false);
+            if (!row) return self->give_up(row.error());
             // The content is one row, but may come as several that cancel.
             self->progress_sum +=
                 static_cast<std::uint64_t>((*row)[0].get<std::int64_t>() * rows.diff(i));
@@ -168,9 +171,10 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   void commit(SqlTime time, std::vector<WriteGroup::Write> writes, base::UniqueFunction<void()> then,
               base::UniqueFunction<void()> again) {
     group->commit(time, std::move(writes))
-        .on_ready(strand, [self = shared_from_this(), then = std::move(then),
+        .on_ready(strand, [weak = weak_from_this(), then = std::move(then),
                            again = std::move(again)](Result<Unit> done) mutable {
-          if (self->stopped) return;
+          const std::shared_ptr<State> self = weak.lock();  // the group keeps this until it has an answer
+          if (self == nullptr || self->stopped) return;
           if (done) return then();
           if (done.error().code == ErrorCode::kConflict) return again();
           self->retry(done.error(), std::move(again));
@@ -178,14 +182,27 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   }
 
   void retry(const Error& error, base::UniqueFunction<void()> again) {
-    // Another writer has the group now: nothing that is tried here can succeed.
-    const bool over = error.code == ErrorCode::kCancelled;
-    failed(error, !over);
-    if (over) return;
+    switch (error.code) {
+      case ErrorCode::kFenced:
+      case ErrorCode::kCorrupt:
+      case ErrorCode::kNotFound:
+      case ErrorCode::kInvalid: return give_up(error);
+      case ErrorCode::kConflict:
+      case ErrorCode::kUnavailable:
+      case ErrorCode::kIndeterminate:
+      case ErrorCode::kCancelled:
+      case ErrorCode::kExhausted: failed(error, true);
+    }
     timer = scheduler.after(kRetryDelay, strand,
                             [self = shared_from_this(), again = std::move(again)]() mutable {
                               if (!self->stopped) again();
                             });
+  }
+
+  // Nothing is written any more. Nor is a new time promised: what stands now would be shown as current for ever.
+  void give_up(const Error& error) {
+    group->forward_demands([](SqlTime) {});
+    failed(error, false);
   }
 
   void failed(const Error& error, bool transient) {

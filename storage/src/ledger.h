@@ -76,7 +76,7 @@ class LedgerGroup {
   [[nodiscard]] virtual const std::string& name() const = 0;
   [[nodiscard]] virtual std::vector<LedgerShard> shards() const = 0;
   /// All or nothing, durable when it resolves. kConflict: an append's lower is not the upper.
-  /// kCancelled: a newer writer took the group over, for good.
+  /// kFenced: a newer writer took the group over, for good.
   virtual base::Future<base::Unit> commit(LedgerCommit commit) = 0;
   virtual std::unique_ptr<LedgerBatchBuilder> build(GlobalId id) = 0;
   virtual void allow_compaction(GlobalId id, SqlTime since) = 0;

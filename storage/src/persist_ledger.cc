@@ -56,7 +56,7 @@ Result<CollectionUpdates> from_persist(const persist::Updates& updates, persist:
     const base::BytesView row = updates.row(i);
     if (row.empty() || (row[0] != kRowTag && row[0] != kErrorTag)) {
       return fail(Error{.code = ErrorCode::kCorrupt,
-                        .sqlstate = "XX001",
+                        .sqlstate = base::sqlstate::kDataCorrupted,
                         .message = "a row of shard " + persist::to_string(shard) + " has no tag"});
     }
     EncodedUpdates& part = row[0] == kRowTag ? out.oks : out.errs;
@@ -147,7 +147,7 @@ class PersistGroup final : public LedgerGroup {
                                                     " is already at " +
                                                     std::to_string(outcome.upper));
             case persist::CommitOutcome::Status::kFenced:
-              return fail(ErrorCode::kCancelled, "another server took over group " + name);
+              return fail(ErrorCode::kFenced, "another server took over group " + name);
           }
           FRESHET_UNREACHABLE(static_cast<int>(outcome.status));
         });

@@ -76,14 +76,14 @@ class ReaderState : public std::enable_shared_from_this<ReaderState> {
       return;
     }
     if (!std::exchange(asked_ledger_, true)) {
-      ledger_->next().on_ready(scheduler_, [self = shared_from_this()](Result<LedgerChunk> chunk) {
-        self->on_chunk(std::move(chunk));
+      ledger_->next().on_ready(scheduler_, [weak = weak_from_this()](Result<LedgerChunk> chunk) {
+        if (const auto self = weak.lock()) self->on_chunk(std::move(chunk));
       });
     }
     if (!std::exchange(asked_group_, true)) {
       group_->published_past(id_, std::max(sent_, seen_published_))
-          .on_ready(scheduler_, [self = shared_from_this()](Result<Frontiers> frontiers) {
-            self->on_published(std::move(frontiers));
+          .on_ready(scheduler_, [weak = weak_from_this()](Result<Frontiers> frontiers) {
+            if (const auto self = weak.lock()) self->on_published(std::move(frontiers));
           });
     }
   }

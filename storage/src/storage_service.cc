@@ -34,29 +34,22 @@ Future<T> unknown(GlobalId id) {
 /// The writer of a view; a newer one makes it useless.
 class ViewWriter final : public CollectionWriter {
  public:
-  ViewWriter(std::shared_ptr<WriteGroup> group, GlobalId id, std::shared_ptr<std::uint64_t> newest)
-      : group_(std::move(group)), id_(id), newest_(std::move(newest)), mine_(*newest_) {}
+  ViewWriter(std::shared_ptr<WriteGroup> group, GlobalId id, std::function<void(SqlTime)> on_demand)
+      : group_(std::move(group)), id_(id), writer_(group_->open_writer(std::move(on_demand))) {}
 
   [[nodiscard]] SqlTime durable_upper() const override {
     const auto frontiers = group_->published(id_);
     return frontiers ? frontiers->durable_upper : 0;
   }
   Future<Unit> append(SqlTime lower, SqlTime upper, CollectionUpdates updates) override {
-    if (mine_ != *newest_) {
-      return Future<Unit>::ready(
-          fail(ErrorCode::kConflict, "a newer writer of " + to_string(id_) + " was opened"));
-    }
-    return group_->append(id_, lower, upper, std::move(updates));
+    return group_->append(writer_, id_, lower, upper, std::move(updates));
   }
-  void claim(SqlTime upper) override {
-    if (mine_ == *newest_) group_->claim(upper);
-  }
+  void claim(SqlTime upper) override { group_->claim(writer_, upper); }
 
  private:
   std::shared_ptr<WriteGroup> group_;
   GlobalId id_;
-  std::shared_ptr<std::uint64_t> newest_;
-  std::uint64_t mine_;
+  std::uint64_t writer_;
 };
 
 class StorageService final : public Storage {
@@ -117,16 +110,7 @@ class StorageService final : public Storage {
       GlobalId id, std::function<void(SqlTime)> on_demand) override {
     auto group = find(id);
     if (group == nullptr) return unknown<std::unique_ptr<CollectionWriter>>(id);
-    std::shared_ptr<std::uint64_t> newest;
-    {
-      const std::lock_guard lock(mutex_);
-      auto& slot = writers_[id];
-      if (slot == nullptr) slot = std::make_shared<std::uint64_t>(0);
-      ++*slot;
-      newest = slot;
-    }
-    std::unique_ptr<CollectionWriter> writer = std::make_unique<ViewWriter>(group, id, newest);
-    group->forward_demands(std::move(on_demand));
+    std::unique_ptr<CollectionWriter> writer = std::make_unique<ViewWriter>(group, id, std::move(on_demand));
     return Future<std::unique_ptr<CollectionWriter>>::ready(std::move(writer));
   }
 
@@ -231,7 +215,6 @@ class StorageService final : public Storage {
       groups_.erase(command.id);
       ingestions_.erase(command.id);
       waiting_.erase(command.id);
-      writers_.erase(command.id);
       last = group != tables_ && std::ranges::none_of(groups_, [&](const auto& other) {
                return other.second == group;
              });
@@ -321,7 +304,6 @@ class StorageService final : public Storage {
   std::shared_ptr<WriteGroup> tables_;
   mutable std::mutex mutex_;
   std::map<GlobalId, std::shared_ptr<WriteGroup>> groups_;
-  std::map<GlobalId, std::shared_ptr<std::uint64_t>> writers_;
   std::map<GlobalId, std::pair<std::shared_ptr<WriteGroup>, IngestionConfig>> waiting_;
   std::map<GlobalId, std::unique_ptr<Ingestion>> ingestions_;
   std::set<std::string> known_groups_;  ///< Of views and sources that were there in this life.

@@ -122,13 +122,25 @@ Future<Unit> WriteGroup::drop(GlobalId id) {
   return done;
 }
 
-Future<Unit> WriteGroup::append(GlobalId id, SqlTime lower, SqlTime upper,
+std::uint64_t WriteGroup::open_writer(std::function<void(SqlTime)> on_demand) {
+  const std::uint64_t writer = [this] {
+    const std::lock_guard lock(mutex_);
+    return ++writer_;
+  }();
+  forward_demands(std::move(on_demand));
+  return writer;
+}
+
+Future<Unit> WriteGroup::append(std::uint64_t writer, GlobalId id, SqlTime lower, SqlTime upper,
                                 CollectionUpdates updates) {
   auto pending = std::make_shared<Pending>();
   pending->time = upper - 1;
   pending->commit.append.push_back(
       {.id = id, .lower = lower, .upper = upper, .updates = std::move(updates)});
   std::unique_lock lock(mutex_);
+  if (writer != writer_) {
+    return Future<Unit>::ready(fail(ErrorCode::kConflict, "a newer writer of " + to_string(id) + " was opened"));
+  }
   auto it = members_.find(id);
   if (it == members_.end()) {
     return Future<Unit>::ready(
@@ -162,8 +174,9 @@ void WriteGroup::start_next(std::unique_lock<std::mutex>& lock) {
   }
   lock.unlock();
   ledger_->commit(std::move(commit))
-      .on_ready(scheduler_, [self = shared_from_this(), pending](Result<Unit> result) {
-        self->finish(pending, std::move(result));
+      .on_ready(scheduler_, [weak = weak_from_this(), pending](Result<Unit> result) {
+        // Weak, because the ledger, which is ours, keeps this until it answers.
+        if (const auto self = weak.lock()) self->finish(pending, std::move(result));
       });
   lock.lock();
 }
@@ -218,8 +231,9 @@ void WriteGroup::grant() {
   });
 }
 
-void WriteGroup::claim(SqlTime upper) {
+void WriteGroup::claim(std::uint64_t writer, SqlTime upper) {
   const std::lock_guard lock(mutex_);
+  if (writer != writer_) return;
   logical_ = std::max(logical_, upper);
   for (auto& [id, member] : members_) {
     if (member.appended && logical_ > member.published) publish(id, member, logical_);

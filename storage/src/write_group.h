@@ -57,10 +57,14 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
                                   std::vector<GlobalId> create = {}, std::vector<GlobalId> drop = {});
   base::Future<base::Unit> drop(GlobalId id);
 
-  /// For groups whose writer states times itself (views): a range of times of one collection.
-  base::Future<base::Unit> append(GlobalId id, SqlTime lower, SqlTime upper, CollectionUpdates updates);
-  /// Nothing was or will be written below `upper`.
-  void claim(SqlTime upper);
+  /// For groups whose writer states times itself (views). The writer opened last is the only one: earlier ones get
+  /// kConflict, and their claims do nothing. Demands are forwarded to it.
+  std::uint64_t open_writer(std::function<void(SqlTime)> on_demand);
+  /// By that writer: a range of times of one collection.
+  base::Future<base::Unit> append(std::uint64_t writer, GlobalId id, SqlTime lower, SqlTime upper,
+                                  CollectionUpdates updates);
+  /// By that writer: nothing was or will be written below `upper`.
+  void claim(std::uint64_t writer, SqlTime upper);
 
   /// Asks that the published upper of `id` exceed `time`. Returns at once.
   void demand(GlobalId id, SqlTime time);
@@ -110,6 +114,7 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
   std::vector<std::shared_ptr<Pending>> queue_;
   std::shared_ptr<Pending> in_flight_;
   std::function<void(SqlTime)> forward_;
+  std::uint64_t writer_ = 0;  ///< The one opened last.
   std::set<GlobalId> demanded_;  ///< Members with a demand not yet met.
 };
 

@@ -126,13 +126,13 @@ TEST_CASE("storage: a server whose groups another took over stops writing at onc
   REQUIRE(failures.size() == 1);
   CHECK(failures[0].id == kSource);
   CHECK_FALSE(failures[0].transient);
-  CHECK(failures[0].error.code == ErrorCode::kCancelled);
+  CHECK(failures[0].error.code == ErrorCode::kFenced);
   const auto create = [&](Life& life) {
     return sim.wait(life.storage->commit({.time = 1'000'000'000'000'000'000, .create = {{id_of(9), {}}}}));
   };
   const auto refused = create(first);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::kCancelled);
+  CHECK(refused.error().code == ErrorCode::kFenced);
   CHECK(create(second));
 }
 

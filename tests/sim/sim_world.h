@@ -84,12 +84,25 @@ class SimWorld {
     return {};
   }
 
+  /// A second server over the same stores, as after a network was cut: the first goes on until it finds out.
+  /// `sql` and `open` speak to the second from then on.
+  freshet::Result<void> start_beside() {
+    besides_.emplace_back(std::move(server_), std::move(session_));
+    return start();
+  }
+
   /// At once: nothing that was under way is finished or told.
   void kill() {
     if (server_ == nullptr) return;
     server_->process->kill();
     session_.reset();
     server_.reset();
+    for (auto& [server, session] : besides_) {
+      server->process->kill();
+      session.reset();
+      server.reset();
+    }
+    besides_.clear();
   }
 
   /// Runs one statement on the world's session to its end.
@@ -168,6 +181,7 @@ class SimWorld {
   std::unique_ptr<freshet::persist::Consensus> consensus_;
   std::unique_ptr<SimServer> server_;
   std::unique_ptr<freshet::adapter::Session> session_;
+  std::vector<std::pair<std::unique_ptr<SimServer>, std::unique_ptr<freshet::adapter::Session>>> besides_{};
 };
 
 }  // namespace testing

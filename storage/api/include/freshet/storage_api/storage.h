@@ -164,7 +164,7 @@ struct FrontierUpdate {
   GlobalId id;
   Frontiers frontiers;
 };
-/// An ingestion or a maintenance task failed; `transient` ones are tried again.
+/// An ingestion failed. `transient` ones are tried again; after any other the source and its outputs have no new time.
 struct CollectionFailure {
   GlobalId id;
   Error error;
