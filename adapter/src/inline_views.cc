@@ -16,6 +16,10 @@ repr::RowCodec codec_for(const repr::RelationType& type) {
   return repr::RowCodec(std::move(types));
 }
 
+/// A relation with copies of its views has at most this many nodes; beyond it, what is mentioned more than once is
+/// computed once. Copies let each mention be planned for itself, and their number may double with each level of views.
+constexpr std::uint64_t kMostCopied = 4096;
+
 class Inliner {
  public:
   Inliner(const Catalog& catalog, const InlineOptions& options)
@@ -23,8 +27,12 @@ class Inliner {
 
   Result<Relation> apply(const Relation& relation) {
     std::optional<Error> failure;
-    next_local_ = 1;
+    share_ = size_with_copies(relation) > kMostCopied;
     Relation result = rewrite(relation, failure, {});
+    // Definitions refer to no local id from outside: all may stand outermost, the first made first.
+    for (auto let = shared_.rbegin(); let != shared_.rend(); ++let) {
+      result = Relation::let(let->first, std::move(let->second), std::move(result));
+    }
     if (failure) return fail(std::move(*failure));
     return result;
   }
@@ -32,7 +40,42 @@ class Inliner {
  private:
   using Renames = std::map<LocalId, LocalId>;
 
-  // Local ids are renumbered on the way, because a view may be inlined twice.
+  /// A view whose definition takes its place, here or at the top.
+  struct Use {
+    std::uint64_t size = 0;  ///< With copies of all that it mentions.
+    std::uint64_t mentions = 0;
+    std::optional<LocalId> bound{};
+  };
+
+  // Also counts how often each view is mentioned, by the query and by definitions.
+  std::uint64_t size_with_copies(const Relation& relation) {
+    std::uint64_t size = 1;
+    if (const auto* get = relation.as<Relation::Get>()) {
+      const auto* id = std::get_if<GlobalId>(&get->id);
+      const CatalogEntry* view = id == nullptr ? nullptr : definition(*id);
+      if (view == nullptr) return size;
+      const auto [use, is_new] = uses_.try_emplace(*id);
+      ++use->second.mentions;
+      if (is_new) use->second.size = size_with_copies(*view->relation);  // iterators of a map stay
+      return use->second.size;
+    }
+    for (const Relation& child : relation.children()) {
+      const std::uint64_t more = size_with_copies(child);
+      size = more > UINT64_MAX - size ? UINT64_MAX : size + more;
+    }
+    return size;
+  }
+
+  // The entry if its definition is to be read in its place.
+  [[nodiscard]] const CatalogEntry* definition(GlobalId id) const {
+    const CatalogEntry* entry = catalog_.entry(id);
+    if (entry == nullptr) return nullptr;
+    const bool stored = entry->is_collection() && (!entry->relation || options_.overlay == nullptr);
+    if (stored || (options_.keep && options_.overlay == nullptr && options_.keep(*entry))) return nullptr;
+    return entry;
+  }
+
+  // Local ids are renumbered on the way, because a view may be copied.
   Relation rewrite(const Relation& relation, std::optional<Error>& failure, const Renames& renames) {
     if (failure) return relation;
     if (const auto* get = relation.as<Relation::Get>()) {
@@ -75,16 +118,20 @@ class Inliner {
       for (repr::DatumRow& row : system->rows({catalog_, options_.viewer})) rows.emplace_back(std::move(row), 1);
       return Relation::constant(std::move(rows), get.type());
     }
-    const CatalogEntry* entry = catalog_.entry(id);
-    if (entry == nullptr) {
+    if (catalog_.entry(id) == nullptr) {
       failure = sql_error(sqlstate::kUndefinedTable, "an object that the statement uses was dropped");
       return get;
     }
-    const bool stored = entry->is_collection() && (!entry->relation || options_.overlay == nullptr);
-    if (stored || (options_.keep && options_.overlay == nullptr && options_.keep(*entry))) {
-      return with_overlay(id, get, failure);
+    const CatalogEntry* view = definition(id);
+    if (view == nullptr) return with_overlay(id, get, failure);
+    Use& use = uses_.at(id);
+    if (!share_ || use.mentions == 1) return rewrite(*view->relation, failure, {});
+    if (!use.bound) {
+      Relation value = rewrite(*view->relation, failure, {});
+      use.bound = LocalId{next_local_++};
+      shared_.emplace_back(*use.bound, std::move(value));
     }
-    return rewrite(*entry->relation, failure, {});
+    return Relation::get(*use.bound, view->relation->type());
   }
 
   Relation with_overlay(GlobalId id, const Relation& get, std::optional<Error>& failure) {
@@ -110,6 +157,9 @@ class Inliner {
   const Catalog& catalog_;
   const InlineOptions& options_;
   std::uint64_t next_local_ = 1;
+  bool share_ = false;
+  std::map<GlobalId, Use> uses_{};
+  std::vector<std::pair<LocalId, Relation>> shared_{};
 };
 
 template <typename Visit>

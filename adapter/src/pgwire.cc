@@ -202,6 +202,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     start_session(code, in);
   }
 
+  void parameter_changed(const std::string& name, const std::string& value) {
+    if (name == "TimeZone") {
+      text_.time_zone = value;
+      format_ = repr::TextFormat(text_);
+    }
+    out_.parameter_status(name, value);
+  }
+
   void start_session(std::int32_t code, MessageReader& in) {
     SessionStartup startup;
     startup.user.clear();
@@ -241,13 +249,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     out_.begin('R');
     out_.int32(0);
     out_.end();
-    session_->on_notice([this](Notice notice) { out_.notice(notice); });
-    session_->on_variable([this](std::string name, std::string value) {
-      if (name == "TimeZone") {
-        text_.time_zone = value;
-        format_ = repr::TextFormat(text_);
-      }
-      out_.parameter_status(name, value);
+    // The session ends as a task of its strand, which may come after the connection has gone.
+    session_->on_notice([weak = weak_from_this()](Notice notice) {
+      if (const auto self = weak.lock()) self->out_.notice(notice);
+    });
+    session_->on_variable([weak = weak_from_this()](std::string name, std::string value) {
+      if (const auto self = weak.lock()) self->parameter_changed(name, value);
     });
     out_.begin('K');
     out_.int32(static_cast<std::int32_t>(session_->process_id()));

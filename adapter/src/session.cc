@@ -32,13 +32,13 @@ SessionState::~SessionState() {
 }
 
 void SessionState::close() {
+  on_notice = nullptr;  // whom they told is gone
+  on_variable = nullptr;
   cancelled = true;
   cancel_current();
   rollback();
   portals.clear();
   statements.clear();
-  on_notice = nullptr;
-  on_variable = nullptr;
 }
 
 void SessionState::cancel_current() {

@@ -331,7 +331,8 @@ sql::SessionSettings Variables::settings(const std::string& user) const {
     }
     entry.clear();
   };
-  for (const char c : *get("search_path")) {
+  const std::string path = *get("search_path");
+  for (const char c : path) {
     if (c == ',') {
       flush();
     } else {

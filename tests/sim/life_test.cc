@@ -179,6 +179,48 @@ class Life {
   int next_ = 0;
 };
 
+// Copies of the views would be 2^40.
+TEST_CASE("sim life: a ladder of views, each naming the one below twice, is planned in its own size", "[sim]") {
+  SimWorld world(1, GENERATE(SimEngine{}, SimEngine{.naive = true}));
+  REQUIRE(world.start());
+  REQUIRE(world.sql("CREATE TABLE t (a int)"));
+  REQUIRE(world.sql("INSERT INTO t VALUES (1), (2)"));
+  REQUIRE(world.sql("CREATE VIEW v0 AS SELECT max(a) AS a FROM t"));
+  for (int i = 1; i <= 40; ++i) {
+    const std::string below = "v" + std::to_string(i - 1);
+    REQUIRE(world.sql("CREATE VIEW v" + std::to_string(i) + " AS SELECT max(a) AS a FROM (SELECT a FROM " + below +
+                      " UNION ALL SELECT a + 1 FROM " + below + ") AS two"));
+  }
+  CHECK(text_of(world.sql("SELECT a FROM v40")) == "42, ");
+  CHECK(text_of(world.sql("SELECT x.a + y.a FROM v40 x, v39 y")) == "83, ");
+  REQUIRE(world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM v40"));
+  REQUIRE(world.sql("INSERT INTO t VALUES (10)"));
+  CHECK(text_of(world.sql("SELECT a FROM m")) == "50, ");
+}
+
+TEST_CASE("sim life: a server that lost its source to another says so instead of showing it as it was", "[sim]") {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    SimWorld world(seed, engine_of(seed));
+    REQUIRE(world.start());
+    REQUIRE(world.sql("CREATE SOURCE numbers FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1s')"));
+    REQUIRE(world.sql("CREATE VIEW above AS SELECT count(*) AS n FROM numbers"));
+    REQUIRE(world.sql("CREATE INDEX above_n ON above (n)"));
+    REQUIRE(world.sql("SELECT n FROM above"));
+    const auto first = world.open();
+    REQUIRE(world.start_beside());
+    world.sim().run_for(std::chrono::seconds(10));
+    for (const char* query : {"SELECT count(*) FROM numbers", "SELECT n FROM above"}) {
+      const auto answer = world.finish(*first, SimWorld::begin(*first, query));
+      REQUIRE_FALSE(answer);
+      CHECK(answer.error().sqlstate == freshet::sqlstate::kAdminShutdown);
+      CHECK(answer.error().message.find("took over") != std::string::npos);
+    }
+    CHECK(world.sql("SELECT n FROM above"));
+    world.kill();
+  }
+}
+
 TEST_CASE("sim life: what is maintained equals what is recomputed, across kills", "[sim][property]") {
   const char* rounds = std::getenv("FRESHET_ROUNDS");
   const std::uint64_t count = seed_is_fixed() ? 1 : rounds == nullptr ? 200 : std::strtoull(rounds, nullptr, 10);

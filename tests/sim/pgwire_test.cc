@@ -192,6 +192,12 @@ TEST_CASE("pgwire: a client that leaves in the middle leaves nothing behind", "[
     CHECK(client->received() == "C:BEGIN C:INSERT 0 1 ZT");
   }
   {
+    // What the rollback changes back is told to nobody.
+    auto client = connect(world);
+    client->send(query("SET application_name = 'first'") + query("BEGIN; SET TimeZone = 'Asia/Tokyo'"));
+    CHECK(client->received().ends_with("ZT"));
+  }
+  {
     auto client = connect(world);
     client->send(query("COPY t FROM STDIN") + message('d', "1\n"));
     CHECK(client->received() == "G");
