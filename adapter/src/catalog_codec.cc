@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored form of a catalog entry: (field number, bytes) pairs; unknown fields are skipped.
 #include <freshet/base/bytes.h>
+#include <freshet/base/fields.h>
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/id_codec.h>
+#include <freshet/repr/type_codec.h>
 
 #include "catalog.h"
 
@@ -10,9 +13,13 @@ namespace {
 
 using base::ByteReader;
 using base::ByteWriter;
+using base::FieldReader;
+using base::FieldWriter;
+using expr::read_id;
+using expr::write_id;
 
 // Stable: never reuse a number.
-enum Field : std::uint64_t {
+enum FieldNumber : std::uint64_t {
   kId = 1, kOid = 2, kKind = 3, kName = 4, kDesc = 5, kDefaults = 6, kWritable = 7, kIndexOn = 8,
   kIndexKey = 9, kPartOf = 10, kCreateSql = 11, kRetainHistory = 12, kQuery = 13, kGenerator = 14,
   kOutputs = 15, kDependsOn = 16, kDefaultTexts = 17, kQuerySql = 18, kDefaultPresence = 19,
@@ -22,60 +29,6 @@ base::Unexpected corrupt(const char* what) {
   return fail(Error{.code = ErrorCode::kCorrupt,
                     .sqlstate = sqlstate::kDataCorrupted,
                     .message = std::string("catalog entry has a bad ") + what});
-}
-
-void write_id(ByteWriter& out, GlobalId id) {
-  out.u8(static_cast<std::uint8_t>(id.kind));
-  out.varint(id.number);
-}
-GlobalId read_id(ByteReader& in) {
-  const auto kind = static_cast<GlobalId::Kind>(in.u8());
-  return {kind, in.varint()};
-}
-
-void write_type(ByteWriter& out, const repr::SqlType& type) {
-  out.u8(static_cast<std::uint8_t>(type.kind()));
-  out.svarint(type.typmod());
-  if (type.kind() == repr::TypeKind::kArray) write_type(out, type.element());
-}
-repr::SqlType read_type(ByteReader& in, int depth = 0) {
-  const auto kind = static_cast<repr::TypeKind>(in.u8());
-  const auto typmod = static_cast<std::int32_t>(in.svarint());
-  if (kind != repr::TypeKind::kArray) return repr::SqlType(kind, typmod);
-  // An array of arrays is no type.
-  if (depth > 0) return in.bad(), repr::SqlType();
-  return repr::SqlType::array_of(read_type(in, depth + 1));
-}
-
-std::string encode_desc(const repr::RelationDesc& desc) {
-  ByteWriter out;
-  out.varint(desc.arity());
-  for (std::size_t i = 0; i < desc.arity(); ++i) {
-    out.bytes(desc.names[i]);
-    write_type(out, desc.type.columns[i].type);
-    out.boolean(desc.type.columns[i].nullable);
-  }
-  out.varint(desc.type.keys.size());
-  for (const auto& key : desc.type.keys) {
-    out.varint(key.size());
-    for (const std::size_t column : key) out.varint(column);
-  }
-  return out.take();
-}
-repr::RelationDesc decode_desc(ByteReader& in) {
-  repr::RelationDesc desc;
-  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
-    desc.names.emplace_back(in.bytes());
-    repr::SqlType type = read_type(in);
-    desc.type.columns.push_back({std::move(type), in.boolean()});
-  }
-  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
-    std::vector<std::size_t>& key = desc.type.keys.emplace_back();
-    for (std::uint64_t columns = in.varint(); columns > 0 && in.ok(); --columns) {
-      key.push_back(in.varint());
-    }
-  }
-  return desc;
 }
 
 std::string encode_generator(const storage_api::LoadGenerator& generator) {
@@ -89,8 +42,9 @@ std::string encode_generator(const storage_api::LoadGenerator& generator) {
   return out.take();
 }
 storage_api::LoadGenerator decode_generator(ByteReader& in) {
+  using Kind = storage_api::LoadGenerator::Kind;
   storage_api::LoadGenerator generator;
-  generator.kind = static_cast<storage_api::LoadGenerator::Kind>(in.u8());
+  generator.kind = base::read_enumerator(in, Kind::kCounter, Kind::kTpch);
   generator.scale_factor = in.f64();
   generator.tick_micros = in.varint();
   generator.seed = in.varint();
@@ -119,23 +73,6 @@ GlobalId first_id(ByteReader& in) {
   return ids[0];
 }
 
-class FieldWriter {
- public:
-  void field(Field number, std::string_view bytes) {
-    out_.varint(number);
-    out_.bytes(bytes);
-  }
-  void number(Field number, std::uint64_t value) {
-    ByteWriter out;
-    out.varint(value);
-    field(number, out.view());
-  }
-  std::string take() { return out_.take(); }
-
- private:
-  ByteWriter out_;
-};
-
 // Defaults: which columns have one, and those that do.
 void encode_defaults(FieldWriter& out, const std::vector<sql::HirScalarPtr>& defaults) {
   std::string presence;
@@ -144,8 +81,8 @@ void encode_defaults(FieldWriter& out, const std::vector<sql::HirScalarPtr>& def
     presence.push_back(scalar == nullptr ? '0' : '1');
     if (scalar != nullptr) present.push_back(scalar);
   }
-  out.field(kDefaultPresence, presence);
-  out.field(kDefaults, sql::encode_hir_scalars(present));
+  out.bytes(kDefaultPresence, presence);
+  out.bytes(kDefaults, sql::encode_hir_scalars(present));
 }
 
 Result<void> decode_defaults(const std::string& presence, std::string_view bytes,
@@ -165,33 +102,35 @@ std::string encode_entry(const CatalogEntry& entry) {
   FieldWriter out;
   ByteWriter id;
   write_id(id, entry.id());
-  out.field(kId, id.view());
-  out.number(kOid, entry.item.oid);
-  out.number(kKind, static_cast<std::uint64_t>(entry.item.kind));
+  out.bytes(kId, id.view());
+  out.integer(kOid, entry.item.oid);
+  out.integer(kKind, static_cast<std::uint64_t>(entry.item.kind));
   ByteWriter name;
   name.bytes(entry.item.name.database);
   name.bytes(entry.item.name.schema);
   name.bytes(entry.item.name.item);
-  out.field(kName, name.view());
-  out.field(kDesc, encode_desc(entry.item.desc));
+  out.bytes(kName, name.view());
+  ByteWriter desc;
+  repr::write_desc(desc, entry.item.desc);
+  out.bytes(kDesc, desc.view());
   if (!entry.item.defaults.empty()) encode_defaults(out, entry.item.defaults);
-  out.number(kWritable, entry.item.writable ? 1 : 0);
+  out.integer(kWritable, entry.item.writable ? 1 : 0);
   if (entry.item.index_on) {
-    out.field(kIndexOn, encode_ids(std::vector{*entry.item.index_on}));
-    out.field(kIndexKey, sql::encode_hir_scalars(entry.item.index_key));
+    out.bytes(kIndexOn, encode_ids(std::vector{*entry.item.index_on}));
+    out.bytes(kIndexKey, sql::encode_hir_scalars(entry.item.index_key));
   }
-  if (entry.item.part_of) out.field(kPartOf, encode_ids(std::vector{*entry.item.part_of}));
-  out.field(kCreateSql, entry.item.create_sql);
-  if (entry.item.retain_history_micros) out.number(kRetainHistory, *entry.item.retain_history_micros);
-  if (entry.query) out.field(kQuery, sql::encode_hir(*entry.query));
-  if (entry.generator) out.field(kGenerator, encode_generator(*entry.generator));
-  if (!entry.outputs.empty()) out.field(kOutputs, encode_ids(entry.outputs));
-  out.field(kDependsOn, encode_ids(entry.depends_on));
+  if (entry.item.part_of) out.bytes(kPartOf, encode_ids(std::vector{*entry.item.part_of}));
+  out.bytes(kCreateSql, entry.item.create_sql);
+  if (entry.item.retain_history_micros) out.integer(kRetainHistory, *entry.item.retain_history_micros);
+  if (entry.query) out.bytes(kQuery, sql::encode_hir(*entry.query));
+  if (entry.generator) out.bytes(kGenerator, encode_generator(*entry.generator));
+  if (!entry.outputs.empty()) out.bytes(kOutputs, encode_ids(entry.outputs));
+  out.bytes(kDependsOn, encode_ids(entry.depends_on));
   ByteWriter texts;
   texts.varint(entry.default_texts.size());
   for (const std::string& text : entry.default_texts) texts.bytes(text);
-  out.field(kDefaultTexts, texts.view());
-  out.field(kQuerySql, entry.query_sql);
+  out.bytes(kDefaultTexts, texts.view());
+  out.bytes(kQuerySql, entry.query_sql);
   return out.take();
 }
 
@@ -199,21 +138,22 @@ Result<CatalogEntry> decode_entry(std::string_view bytes) {
   CatalogEntry entry;
   std::string presence;
   std::string_view defaults;
-  ByteReader in(bytes);
-  while (!in.at_end() && in.ok()) {
-    const std::uint64_t field = in.varint();
-    const std::string_view value = in.bytes();
+  FieldReader in(bytes);
+  while (const auto field = FRESHET_TRY(in.next())) {
+    const std::string_view value = field->payload;
     ByteReader reader(value);
-    switch (field) {
+    switch (field->number) {
       case kId: entry.item.id = read_id(reader); break;
       case kOid: entry.item.oid = static_cast<std::uint32_t>(reader.varint()); break;
-      case kKind: entry.item.kind = static_cast<sql::ItemKind>(reader.varint()); break;
+      case kKind:
+        entry.item.kind = FRESHET_TRY(field->enumerator(sql::ItemKind::kTable, sql::ItemKind::kIndex));
+        break;
       case kName:
         entry.item.name.database = reader.bytes();
         entry.item.name.schema = reader.bytes();
         entry.item.name.item = reader.bytes();
         break;
-      case kDesc: entry.item.desc = decode_desc(reader); break;
+      case kDesc: entry.item.desc = repr::read_desc(reader); break;
       case kDefaultPresence: presence = value; break;
       case kDefaults: defaults = value; break;
       case kWritable: entry.item.writable = reader.varint() != 0; break;
@@ -240,7 +180,6 @@ Result<CatalogEntry> decode_entry(std::string_view bytes) {
     }
     if (!reader.ok()) return corrupt("field");
   }
-  if (!in.ok()) return corrupt("length");
   if (!presence.empty()) FRESHET_TRY(decode_defaults(presence, defaults, entry.item.defaults));
   return entry;
 }

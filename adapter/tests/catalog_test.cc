@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <freshet/base/fields.h>
 #include <freshet/base/sqlstate.h>
 
 namespace freshet::adapter {
@@ -53,6 +54,88 @@ TEST_CASE("catalog: a change that would leave something dangling is an error", "
   CHECK(refusal(catalog, {.put_items = {view(*catalog, "s", "v")}}) == state::kDuplicateTable);
   CHECK(refusal(catalog, {.put_items = {view(*catalog, "s", "x", {unknown})}}) == state::kUndefinedTable);
   CHECK(refusal(catalog, {.put_items = {view(*catalog, "s", "x", {base_view.id()})}}) == base::SqlState());
+}
+
+// Everything an entry can hold, some of which no one object has together.
+CatalogEntry full_entry() {
+  const repr::ColumnType integer{repr::TypeKind::kInt4, false};
+  const auto literal = std::make_shared<sql::HirScalar>();
+  literal->kind = sql::HirScalar::Kind::kLiteral;
+  literal->type = integer;
+  literal->value = repr::Datum(std::int32_t{7});
+  const auto constant = std::make_shared<sql::HirRelation>();
+  constant->kind = sql::HirRelation::Kind::kConstant;
+  constant->columns = {integer};
+  constant->rows = {{repr::Datum(std::int32_t{1})}, {repr::Datum(std::int32_t{2})}};
+  const auto get = std::make_shared<sql::HirRelation>();
+  get->kind = sql::HirRelation::Kind::kGet;
+  get->columns = {integer};
+  get->id = {GlobalId::Kind::kUser, 3};
+  const auto join = std::make_shared<sql::HirRelation>();
+  join->kind = sql::HirRelation::Kind::kJoin;
+  join->join_kind = sql::HirJoinKind::kLeft;
+  join->columns = {integer, integer};
+  join->inputs = {constant, get};
+  join->scalars = {literal};
+
+  CatalogEntry entry;
+  entry.item.id = {GlobalId::Kind::kUser, 9};
+  entry.item.oid = 16400;
+  entry.item.kind = sql::ItemKind::kMaterializedView;
+  entry.item.name = {"materialize", "public", "v"};
+  entry.item.desc = {{{integer, {repr::SqlType::array_of(repr::TypeKind::kText), true}}, {{0}}}, {"a", "b"}};
+  entry.item.defaults = {literal, nullptr};
+  entry.item.index_on = GlobalId{GlobalId::Kind::kUser, 3};
+  entry.item.index_key = {literal};
+  entry.item.part_of = GlobalId{GlobalId::Kind::kSystem, 4};
+  entry.item.create_sql = "create";
+  entry.item.retain_history_micros = 1'000'000;
+  entry.query = sql::HirQuery{.relation = join, .names = {"a", "b"}};
+  entry.generator = storage_api::LoadGenerator{.kind = storage_api::LoadGenerator::Kind::kTpch, .max_cardinality = 5};
+  entry.outputs = {{GlobalId::Kind::kUser, 10}};
+  entry.depends_on = {{GlobalId::Kind::kUser, 3}};
+  entry.default_texts = {"7", ""};
+  entry.query_sql = "select";
+  return entry;
+}
+
+TEST_CASE("catalog codec: an entry with a changed byte is an error or an entry", "[adapter]") {
+  const std::string bytes = encode_entry(full_entry());
+  CHECK(encode_entry(decode_entry(bytes).value()) == bytes);
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (int flip = 1; flip < 256; ++flip) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ flip);
+      const Result<CatalogEntry> read = decode_entry(changed);
+      if (!read) {
+        ++refused;
+        continue;
+      }
+      // It is an entry: everything in it has a name and can be written.
+      CHECK_FALSE(to_string(read->item.kind).empty());
+      for (const repr::ColumnType& column : read->item.desc.type.columns) CHECK_FALSE(to_string(column.type).empty());
+      CHECK_FALSE(encode_entry(*read).empty());
+    }
+  }
+  CHECK(refused > bytes.size());
+}
+
+TEST_CASE("catalog codec: what a later version may write is XX001", "[adapter]") {
+  const std::string kept = encode_entry(full_entry());
+  const auto with = [&](std::uint64_t field, std::string_view payload) {
+    base::FieldWriter more;
+    more.bytes(field, payload);
+    const Result<CatalogEntry> read = decode_entry(kept + more.data());
+    return read ? base::SqlState() : read.error().sqlstate;
+  };
+  using namespace std::string_view_literals;
+  CHECK(with(200, "unknown fields are skipped") == base::SqlState());
+  CHECK(with(3, "\x06"sv) == base::sqlstate::kDataCorrupted);                       // a kind of item
+  CHECK(with(1, "x\x01"sv) == base::sqlstate::kDataCorrupted);                      // a kind of id
+  CHECK(with(5, "\x01\x01" "a\x1e\x01\x01\x00"sv) == base::sqlstate::kDataCorrupted);  // a type: 30 is jsonb
+  CHECK(with(5, "\x01\x01" "a\x03\x01\x01\x01\x01\x05"sv) == base::sqlstate::kDataCorrupted);  // a key of no column
+  CHECK(with(14, "\x09\0\0\0\0\0\0\0\0\0\0\0\0"sv) == base::sqlstate::kDataCorrupted);     // a load generator
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <freshet/base/bytes.h>
+#include <freshet/base/fields.h>
 #include <freshet/base/file_system.h>
 #include <freshet/base/future.h>
 #include <freshet/base/random.h>
@@ -51,6 +52,30 @@ TEST_CASE("bytes: what is written reads back, and a short input is bad, not unde
     torn.u8(), torn.svarint(), torn.varint(), torn.bytes(), torn.f64();
     CHECK_FALSE(torn.ok());
   }
+}
+
+TEST_CASE("fields: what is written reads back, a short input is an error, an unknown enumerator too", "[base]") {
+  enum class Colour : std::uint8_t { kRed = 1, kBlue = 2 };
+  FieldWriter writer;
+  writer.integer(1, UINT64_MAX);
+  writer.non_zero(2, 0);
+  writer.bytes(3, "freshet");
+  writer.integer(4, 2);
+  writer.integer(5, 3);
+  FieldReader reader(writer.data());
+  const Field number = reader.next().value().value();
+  CHECK((number.number == 1 && number.integer().value() == UINT64_MAX));
+  const Field text = reader.next().value().value();
+  CHECK((text.number == 3 && text.payload == "freshet"));
+  CHECK(text.integer().error().code == ErrorCode::kCorrupt);
+  CHECK(reader.next().value()->enumerator(Colour::kRed, Colour::kBlue).value() == Colour::kBlue);
+  const auto unknown = reader.next().value()->enumerator(Colour::kRed, Colour::kBlue);
+  CHECK(unknown.error().sqlstate == sqlstate::kDataCorrupted);
+  CHECK_FALSE(reader.next().value().has_value());
+  const Bytes& whole = writer.data();
+  FieldReader torn(BytesView(whole).substr(0, 3));
+  CHECK(torn.next().error().code == ErrorCode::kCorrupt);
+  CHECK(torn.next().error().code == ErrorCode::kCorrupt);  // and stays one
 }
 
 TEST_CASE("random: bounds hold at the edges of the type", "[base]") {

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include <freshet/base/fields.h>
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/id_codec.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/type_codec.h>
 
 namespace freshet::expr {
 
@@ -42,24 +45,13 @@ std::size_t PlanReader::count() {
   return 0;
 }
 
-SqlType PlanReader::type() {
-  const auto kind = static_cast<TypeKind>(in_.u8());
-  const auto typmod = static_cast<std::int32_t>(in_.svarint());
-  const auto& kinds = repr::all_type_kinds();
-  // Records have no bytes.
-  if (kind == TypeKind::kRecord || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-    in_.bad();
-    return TypeKind::kBool;
-  }
-  if (kind != TypeKind::kArray) return {kind, typmod};
-  const auto element_kind = static_cast<TypeKind>(in_.u8());
-  const auto element_typmod = static_cast<std::int32_t>(in_.svarint());
-  const bool known = std::find(kinds.begin(), kinds.end(), element_kind) != kinds.end();
-  if (!known || element_kind == TypeKind::kArray || element_kind == TypeKind::kRecord) {
-    in_.bad();
-    return TypeKind::kBool;
-  }
-  return SqlType::array_of({element_kind, element_typmod});
+SqlType PlanReader::type() { return with_bytes(repr::read_type(in_)); }
+
+SqlType PlanReader::with_bytes(SqlType type) {
+  const SqlType& plain = type.kind() == TypeKind::kArray ? type.element() : type;
+  if (plain.kind() != TypeKind::kRecord) return type;
+  in_.bad();  // records have no bytes
+  return TypeKind::kBool;
 }
 
 repr::ColumnType PlanReader::column_type() {
@@ -75,19 +67,15 @@ PlanReader::Columns PlanReader::column_types() {
 
 Result<repr::RelationType> PlanReader::relation_type() {
   repr::RelationType type{column_types()};
-  for (std::size_t n = count(); n > 0; --n) {
-    type.keys.push_back(positions());
-    for (const std::size_t column : type.keys.back()) {
-      if (column >= type.arity()) return corrupt("key column out of range");
-    }
-  }
+  repr::read_keys(in_, type);
   if (auto read = ok(); !read) return fail(read.error());
   return type;
 }
 
 Result<repr::RelationDesc> PlanReader::desc() {
-  repr::RelationDesc desc{FRESHET_TRY(relation_type()), {}};
-  for (std::size_t i = 0; i < desc.type.arity(); ++i) desc.names.emplace_back(in_.bytes());
+  repr::RelationDesc desc = repr::read_desc(in_);
+  for (repr::ColumnType& column : desc.type.columns) column.type = with_bytes(std::move(column.type));
+  if (auto read = ok(); !read) return fail(read.error());
   return desc;
 }
 
@@ -102,12 +90,7 @@ Result<repr::Datum> PlanReader::datum(const SqlType& type) {
 
 Error PlanReader::error() {
   Error e;
-  const std::uint8_t code = in_.u8();
-  if (code > static_cast<std::uint8_t>(ErrorCode::kExhausted)) {
-    in_.bad();
-  } else {
-    e.code = static_cast<ErrorCode>(code);
-  }
+  e.code = base::read_enumerator(in_, ErrorCode::kInvalid, ErrorCode::kExhausted);
   e.sqlstate = SqlState::from(in_.raw(5));
   e.message = in_.bytes();
   e.detail = in_.bytes();
@@ -126,16 +109,7 @@ std::vector<std::size_t> PlanReader::positions() {
   return out;
 }
 
-GlobalId PlanReader::global_id() {
-  GlobalId id;
-  id.kind = static_cast<GlobalId::Kind>(in_.u8());
-  id.number = in_.varint();
-  if (id.kind != GlobalId::Kind::kSystem && id.kind != GlobalId::Kind::kUser &&
-      id.kind != GlobalId::Kind::kTransient) {
-    in_.bad();
-  }
-  return id;
-}
+GlobalId PlanReader::global_id() { return read_id(in_); }
 
 std::variant<GlobalId, LocalId> PlanReader::any_id() {
   if (in_.boolean()) return global_id();

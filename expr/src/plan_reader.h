@@ -34,6 +34,8 @@ class PlanReader {
   std::size_t count();
 
   repr::SqlType type();
+  /// As it is; the reader turns bad if its values have no bytes.
+  repr::SqlType with_bytes(repr::SqlType type);
   repr::ColumnType column_type();
   Columns column_types();
   Result<repr::RelationType> relation_type();

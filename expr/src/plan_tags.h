@@ -6,7 +6,7 @@
 
 namespace freshet::expr {
 
-inline constexpr std::uint8_t kPlanFormat = 1;
+inline constexpr std::uint8_t kPlanFormat = 2;
 
 enum class ScalarTag : std::uint8_t {
   kColumn = 1, kLiteral = 2, kFailure = 3, kCall = 4, kAnd = 5, kOr = 6, kIf = 7, kCoalesce = 8,

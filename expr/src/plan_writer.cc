@@ -2,7 +2,9 @@
 #include "plan_writer.h"
 
 #include <freshet/expr/codec.h>
+#include <freshet/expr/id_codec.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/type_codec.h>
 
 #include "plan_tags.h"
 
@@ -10,16 +12,9 @@ namespace freshet::expr {
 
 using repr::TypeKind;
 
-void PlanWriter::type(const repr::SqlType& type) {
-  out_.u8(static_cast<std::uint8_t>(type.kind()));
-  out_.svarint(type.typmod());
-  if (type.kind() == TypeKind::kArray) this->type(type.element());
-}
+void PlanWriter::type(const repr::SqlType& type) { repr::write_type(out_, type); }
 
-void PlanWriter::column_type(const repr::ColumnType& column) {
-  type(column.type);
-  out_.boolean(column.nullable);
-}
+void PlanWriter::column_type(const repr::ColumnType& column) { repr::write_column_type(out_, column); }
 
 void PlanWriter::column_types(const std::vector<repr::ColumnType>& types) {
   out_.varint(types.size());
@@ -28,14 +23,10 @@ void PlanWriter::column_types(const std::vector<repr::ColumnType>& types) {
 
 void PlanWriter::relation_type(const repr::RelationType& type) {
   column_types(type.columns);
-  out_.varint(type.keys.size());
-  for (const auto& key : type.keys) positions(key);
+  repr::write_keys(out_, type);
 }
 
-void PlanWriter::desc(const repr::RelationDesc& desc) {
-  relation_type(desc.type);
-  for (const std::string& name : desc.names) out_.bytes(name);
-}
+void PlanWriter::desc(const repr::RelationDesc& desc) { repr::write_desc(out_, desc); }
 
 void PlanWriter::datum(const repr::Datum& datum, const repr::SqlType& type) {
   out_.boolean(!datum.is_null());
@@ -63,10 +54,7 @@ void PlanWriter::positions(const std::vector<std::size_t>& columns) {
   for (const std::size_t column : columns) out_.varint(column);
 }
 
-void PlanWriter::global_id(GlobalId id) {
-  out_.u8(static_cast<std::uint8_t>(id.kind));
-  out_.varint(id.number);
-}
+void PlanWriter::global_id(GlobalId id) { write_id(out_, id); }
 
 void PlanWriter::any_id(const std::variant<GlobalId, LocalId>& id) {
   const auto* global = std::get_if<GlobalId>(&id);

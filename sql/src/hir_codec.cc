@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field numbers are stored: never reuse or renumber one.
+#include <freshet/base/fields.h>
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/id_codec.h>
+#include <freshet/repr/type_codec.h>
 #include <freshet/sql/hir.h>
-
-#include "codec.h"
 
 namespace freshet::sql {
 namespace {
 
+using base::Field;
+using base::FieldReader;
+using base::FieldWriter;
+
 constexpr std::uint64_t kVersion = 1;
 /// Far above what the planner makes (see kMaxTreeDepth); guards against bytes made to hurt.
 constexpr int kMaxDepth = 4000;
+
+Error corrupt(std::string_view what) {
+  return {.code = ErrorCode::kCorrupt, .sqlstate = sqlstate::kDataCorrupted,
+          .message = "stored plan is damaged: " + std::string(what)};
+}
 
 // -- types and datums ---------------------------------------------------------------------------
 
@@ -35,12 +45,9 @@ Result<repr::SqlType> decode_type(std::string_view bytes, int depth = 0) {
   }
   if (element && element->kind() == repr::TypeKind::kArray) return fail(corrupt("array type"));
   if (element) return repr::SqlType::array_of(*element);
-  for (repr::TypeKind known : repr::all_type_kinds()) {
-    if (static_cast<std::uint64_t>(known) == kind && known != repr::TypeKind::kArray) {
-      return repr::SqlType(known, static_cast<std::int32_t>(typmod) - 1);
-    }
-  }
-  return fail(corrupt("type " + std::to_string(kind)));
+  const std::optional<repr::TypeKind> known = repr::type_kind_from(kind);
+  if (!known || *known == repr::TypeKind::kArray) return fail(corrupt("type " + std::to_string(kind)));
+  return repr::SqlType(*known, static_cast<std::int32_t>(typmod) - 1);
 }
 
 std::string encode_column_type(const repr::ColumnType& type) {
@@ -89,7 +96,9 @@ Result<Error> decode_error(std::string_view bytes) {
   Error error;
   FieldReader reader(bytes);
   while (auto field = FRESHET_TRY(reader.next())) {
-    if (field->number == 1) error.code = static_cast<ErrorCode>(FRESHET_TRY(field->integer()));
+    if (field->number == 1) {
+      error.code = FRESHET_TRY(field->enumerator(ErrorCode::kInvalid, ErrorCode::kExhausted));
+    }
     if (field->number == 2) error.sqlstate = SqlState::from(field->payload);
     if (field->number == 3) error.message = field->payload;
     if (field->number == 4) error.detail = field->payload;
@@ -127,7 +136,7 @@ Result<HirScalarPtr> decode_scalar(std::string_view bytes, int depth) {
   FieldReader reader(bytes);
   while (auto field = FRESHET_TRY(reader.next())) {
     switch (field->number) {
-      case 1: scalar->kind = static_cast<Kind>(FRESHET_TRY(field->integer())); break;
+      case 1: scalar->kind = FRESHET_TRY(field->enumerator(Kind::kColumn, Kind::kAny)); break;
       case 2: scalar->type = FRESHET_TRY(decode_column_type(field->payload)); break;
       case 3: scalar->level = FRESHET_TRY(field->integer()); break;
       case 4: scalar->index = FRESHET_TRY(field->integer()); break;
@@ -261,14 +270,22 @@ std::string encode_relation(const HirRelation& r) {
   return w.data();
 }
 
+Result<expr::GlobalId::Kind> decode_id_kind(const Field& field) {
+  const std::optional<expr::GlobalId::Kind> kind = expr::id_kind_from(FRESHET_TRY(field.integer()));
+  if (!kind) return fail(corrupt("id"));
+  return *kind;
+}
+
 Result<void> decode_relation_field(HirRelation& r, const Field& field, std::vector<std::string_view>& rows, int depth) {
   switch (field.number) {
-    case 1: r.kind = static_cast<HirRelation::Kind>(FRESHET_TRY(field.integer())); break;
+    case 1:
+      r.kind = FRESHET_TRY(field.enumerator(HirRelation::Kind::kConstant, HirRelation::Kind::kUnion));
+      break;
     case 2: r.columns.push_back(FRESHET_TRY(decode_column_type(field.payload))); break;
     case 3: r.inputs.push_back(FRESHET_TRY(decode_relation(field.payload, depth + 1))); break;
     case 4: r.scalars.push_back(FRESHET_TRY(decode_scalar(field.payload, depth + 1))); break;
     case 5: rows.push_back(field.payload); break;
-    case 6: r.id.kind = static_cast<expr::GlobalId::Kind>(FRESHET_TRY(field.integer())); break;
+    case 6: r.id.kind = FRESHET_TRY(decode_id_kind(field)); break;
     case 7: r.id.number = FRESHET_TRY(field.integer()); break;
     case 8: r.locals.push_back(FRESHET_TRY(field.integer())); break;
     case 9: r.projection.push_back(FRESHET_TRY(field.integer())); break;
@@ -280,7 +297,7 @@ Result<void> decode_relation_field(HirRelation& r, const Field& field, std::vect
       if (r.table_function == nullptr) return fail(corrupt("table function " + std::string(field.payload)));
       break;
     case 14: r.with_ordinality = FRESHET_TRY(field.integer()) != 0; break;
-    case 15: r.join_kind = static_cast<HirJoinKind>(FRESHET_TRY(field.integer())); break;
+    case 15: r.join_kind = FRESHET_TRY(field.enumerator(HirJoinKind::kInner, HirJoinKind::kFull)); break;
     case 16: r.lateral = FRESHET_TRY(field.integer()) != 0; break;
     case 17: r.aggregates.push_back(FRESHET_TRY(decode_aggregate(field.payload, depth))); break;
     case 18: r.recursion_limit = FRESHET_TRY(field.integer()); break;
