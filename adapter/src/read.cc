@@ -219,7 +219,7 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, Hold hold,
           const bool stopped = peeked.error().sqlstate == sqlstate::kQueryCanceled;
           return fail(stopped ? self->stopped_error() : peeked.error());
         }
-        result.rows = counted_rows(*peeked);
+        result.rows = counted_rows(std::move(*peeked));
         return std::move(result);
       });
 }

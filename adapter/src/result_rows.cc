@@ -44,23 +44,54 @@ Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
                                           const std::vector<expr::ColumnOrder>& order) {
   std::vector<std::uint32_t> ids(rows.rows.size());
   std::iota(ids.begin(), ids.end(), 0u);
+  if (order.empty()) {
+    // Most come in this order.
+    const auto by_row = [&](std::uint32_t a, std::uint32_t b) { return rows.rows[a] < rows.rows[b]; };
+    if (!std::ranges::is_sorted(ids, by_row)) std::ranges::sort(ids, by_row);
+    return ids;
+  }
   std::vector<std::size_t> wanted;
   for (const expr::ColumnOrder& by : order) wanted.push_back(by.column);
   std::ranges::sort(wanted);
   const auto repeated = std::ranges::unique(wanted);
   wanted.erase(repeated.begin(), repeated.end());
+  auto decoded = FRESHET_TRY(codec_for(types).decode(rows.rows, wanted));
+  std::vector<repr::ColumnPtr> columns(types.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) columns[wanted[i]] = std::move(decoded[i]);
   std::vector<std::string> keys(ids.size());
-  if (!order.empty()) {
-    auto decoded = FRESHET_TRY(codec_for(types).decode(rows.rows, wanted));
-    std::vector<repr::ColumnPtr> columns(types.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i) columns[wanted[i]] = std::move(decoded[i]);
-    for (const std::uint32_t id : ids) keys[id] = sort_key(columns, id, types, order);
-  }
+  for (const std::uint32_t id : ids) keys[id] = sort_key(columns, id, types, order);
   std::ranges::sort(ids, [&](std::uint32_t a, std::uint32_t b) {
     const int compared = keys[a].compare(keys[b]);
     return compared != 0 ? compared < 0 : rows.rows[a] < rows.rows[b];
   });
   return ids;
+}
+
+// The columns asked for, each decoded once.
+Result<RowBatch> project(const repr::BytesVector& rows, const std::vector<repr::ColumnType>& types,
+                         const std::vector<std::size_t>& columns) {
+  std::vector<std::size_t> wanted = columns;
+  std::ranges::sort(wanted);
+  const auto repeated = std::ranges::unique(wanted);
+  wanted.erase(repeated.begin(), repeated.end());
+  const auto decoded = FRESHET_TRY(codec_for(types).decode(rows, wanted));
+  RowBatch batch{.columns = {}, .rows = rows.size()};
+  for (const std::size_t column : columns) {
+    const auto at = std::ranges::lower_bound(wanted, column) - wanted.begin();
+    batch.columns.push_back(decoded[static_cast<std::size_t>(at)]);
+  }
+  return batch;
+}
+
+// True if what is shown is what is there: in this order, each row once.
+bool is_shown(const CountedRows& rows, const std::vector<std::uint32_t>& order, const sql::Limits& limits,
+              std::uint64_t most_bytes) {
+  if (limits.limit || limits.offset != 0) return false;
+  if (rows.rows.byte_size() + order.size() * sizeof(std::uint32_t) > most_bytes) return false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != i || rows.counts[i] != 1) return false;
+  }
+  return true;
 }
 
 class BatchStream final : public RowStream {
@@ -91,12 +122,28 @@ class BatchStream final : public RowStream {
 
 }  // namespace
 
-CountedRows counted_rows(const PeekResult& result) {
+CountedRows counted_rows(PeekResult&& result) {
   CountedRows out;
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
   for (const compute_api::PeekResponse& part : result.parts) {
-    for (std::size_t i = 0; i < part.rows.size(); ++i) {
-      out.push_back(part.rows[i], part.diffs.empty() ? 1 : part.diffs[i]);
+    rows += part.rows.size();
+    bytes += part.rows.byte_size();
+  }
+  for (compute_api::PeekResponse& part : result.parts) {
+    if (part.diffs.empty()) part.diffs.assign(part.rows.size(), 1);
+    if (part.rows.size() == rows) {  // a small result, in one part
+      out.rows = std::move(part.rows);
+      out.counts = std::move(part.diffs);
+      return out;
     }
+    if (out.counts.empty()) {
+      out.rows.reserve(rows, bytes);
+      out.counts.reserve(rows);
+    }
+    out.rows.append_all(part.rows.bytes(), part.rows.offsets().subspan(1));
+    out.counts.insert(out.counts.end(), part.diffs.begin(), part.diffs.end());
+    part = {};  // frees it
   }
   return out;
 }
@@ -120,6 +167,7 @@ Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::Co
     if (count < 0) return fail(sqlstate::kInternalError, "negative multiplicity in the result");
   }
   const std::vector<std::uint32_t> order = FRESHET_TRY(sorted(rows, types, finishing.order_by));
+  if (is_shown(rows, order, limits, most_bytes)) return project(rows.rows, types, finishing.project);
   std::vector<std::uint32_t> shown;
   std::uint64_t skip = limits.offset;
   const std::uint64_t most = limits.limit.value_or(UINT64_MAX);
@@ -138,19 +186,9 @@ Result<RowBatch> finish_rows(const CountedRows& rows, const std::vector<repr::Co
     shown.insert(shown.end(), count, id);
     if (shown.size() >= most) break;
   }
-  RowBatch batch{.columns = {}, .rows = shown.size()};
-  std::vector<std::size_t> wanted = finishing.project;
-  std::ranges::sort(wanted);
-  const auto repeated = std::ranges::unique(wanted);
-  wanted.erase(repeated.begin(), repeated.end());
   repr::BytesVector bytes;
   for (const std::uint32_t id : shown) bytes.push_back(rows.rows[id]);
-  const auto decoded = FRESHET_TRY(codec_for(types).decode(bytes, wanted));
-  for (const std::size_t column : finishing.project) {
-    const auto at = std::ranges::lower_bound(wanted, column) - wanted.begin();
-    batch.columns.push_back(decoded[static_cast<std::size_t>(at)]);
-  }
-  return batch;
+  return project(bytes, types, finishing.project);
 }
 
 std::unique_ptr<RowStream> make_stream(RowBatch batch) {

@@ -17,7 +17,7 @@ struct CountedRows {
     counts.push_back(count);
   }
 };
-CountedRows counted_rows(const PeekResult& result);
+CountedRows counted_rows(PeekResult&& result);
 CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>>& rows,
                          const std::vector<repr::ColumnType>& types);
 

@@ -37,20 +37,21 @@ Result<void> check_positive(const CountedRows& rows) {
   return {};
 }
 
-Result<Changes> plain_changes(const SessionState::ReadResult& read, repr::Diff sign) {
-  FRESHET_TRY(check_positive(read.rows));
+Result<Changes> plain_changes(CountedRows rows, bool returning, repr::Diff sign) {
+  FRESHET_TRY(check_positive(rows));
   Changes changes;
-  for (std::size_t i = 0; i < read.rows.rows.size(); ++i) {
-    const repr::Diff count = read.rows.counts[i];
-    changes.updates.oks.push_back(read.rows.rows[i], 0, sign * count);
+  if (rows.counts.empty()) return changes;
+  if (returning) changes.returned = rows;
+  for (repr::Diff& count : rows.counts) {
     changes.count += static_cast<std::uint64_t>(count);
+    count *= sign;
   }
-  changes.returned = read.rows;
+  changes.updates.oks = {.rows = std::move(rows.rows), .times = {0}, .diffs = std::move(rows.counts)};
   return changes;
 }
 
 // Rows (old ++ new): each half is a row of the table.
-Result<Changes> update_changes(const SessionState::ReadResult& read) {
+Result<Changes> update_changes(const SessionState::ReadResult& read, bool returning) {
   FRESHET_TRY(check_positive(read.rows));
   Changes changes;
   const std::size_t arity = read.types.size() / 2;
@@ -65,7 +66,7 @@ Result<Changes> update_changes(const SessionState::ReadResult& read) {
   for (std::size_t i = 0; i < rows; ++i) {
     const repr::Diff count = read.rows.counts[i];
     changes.count += static_cast<std::uint64_t>(count);
-    changes.returned.push_back(after[i], count);
+    if (returning) changes.returned.push_back(after[i], count);
     if (before[i] == after[i]) continue;
     changes.updates.oks.push_back(before[i], 0, -count);
     changes.updates.oks.push_back(after[i], 0, count);
@@ -96,7 +97,7 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
  public:
   ReadThenWrite(SessionPtr session, GlobalId table, expr::Relation relation,
                 std::optional<sql::Returning> returning, std::string verb,
-                Result<Changes> (*compute)(const SessionState::ReadResult&))
+                Result<Changes> (*compute)(SessionState::ReadResult&&, bool returning))
       : session_(std::move(session)), table_(table), relation_(std::move(relation)),
         returning_(std::move(returning)), verb_(std::move(verb)), compute_(compute) {}
 
@@ -104,7 +105,7 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
     if (auto allowed = check(); !allowed) return failed<Outcome>(allowed.error());
     return session_->read(relation_, std::nullopt)
         .and_then(session_->strand, [self = shared_from_this(), number](SessionState::ReadResult read) {
-          return self->write(read, number);
+          return self->write(std::move(read), number);
         });
   }
 
@@ -127,17 +128,18 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
     return {};
   }
 
-  Future<Outcome> write(const SessionState::ReadResult& read, int number) {
+  Future<Outcome> write(SessionState::ReadResult read, int number) {
     if (session_->cancelled) return failed<Outcome>(session_->stopped_error());
-    auto changes = compute_(read);
+    const repr::SqlTime time = read.time;
+    auto changes = compute_(std::move(read), returning_.has_value());
     if (!changes) return failed<Outcome>(changes.error());
     auto outcome = outcome_of(*changes, returning_, desc_, verb_, session_->services.config.max_result_bytes);
     if (!outcome) return failed<Outcome>(outcome.error());
     if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
       if (session_->transaction.single) {
-        session_->transaction.read_at = read.time;
+        session_->transaction.read_at = time;
       } else {
-        session_->fix_time(read.time);
+        session_->fix_time(time);
       }
     }
     return session_->write(table_, std::move(changes->updates))
@@ -160,7 +162,7 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
   expr::Relation relation_;
   std::optional<sql::Returning> returning_;
   std::string verb_;
-  Result<Changes> (*compute_)(const SessionState::ReadResult&);
+  Result<Changes> (*compute_)(SessionState::ReadResult&&, bool returning);
   repr::RelationDesc desc_;
 };
 
@@ -169,20 +171,21 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
 Future<Outcome> SessionState::insert(const sql::InsertPlan& plan) {
   return std::make_shared<ReadThenWrite>(
              shared_from_this(), plan.table, plan.rows, plan.returning, "INSERT 0 ",
-             [](const ReadResult& read) { return plain_changes(read, 1); })
+             [](ReadResult&& read, bool returning) { return plain_changes(std::move(read.rows), returning, 1); })
       ->attempt(0);
 }
 
 Future<Outcome> SessionState::update(const sql::UpdatePlan& plan) {
   return std::make_shared<ReadThenWrite>(shared_from_this(), plan.table, plan.changes,
-                                         plan.returning, "UPDATE ", update_changes)
+                                         plan.returning, "UPDATE ",
+                                         [](ReadResult&& read, bool returning) { return update_changes(read, returning); })
       ->attempt(0);
 }
 
 Future<Outcome> SessionState::remove(const sql::DeletePlan& plan) {
   return std::make_shared<ReadThenWrite>(
              shared_from_this(), plan.table, plan.rows, plan.returning, "DELETE ",
-             [](const ReadResult& read) { return plain_changes(read, -1); })
+             [](ReadResult&& read, bool returning) { return plain_changes(std::move(read.rows), returning, -1); })
       ->attempt(0);
 }
 

@@ -108,30 +108,39 @@ Result<void> PeekTask::flush() {
   }
   if (least) return base::Unexpected(std::move(*least));
   if (result.size() == 0) return {};
-  repr::BytesVector rows;
-  output_codec_.encode(result.chunk.columns, 0, result.size(), rows);
-  return take(rows, result.chunk);
-}
-
-Result<void> PeekTask::take(const repr::BytesVector& rows, const repr::Chunk& chunk) {
-  repr::BytesVector order;
-  const bool limited = peek_.limit.has_value();
-  if (!order_.empty()) order = order_.encode(chunk.columns, chunk.rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    bytes_ += rows[i].size();
-    if (limited) {
-      candidates_.push_back({order_.empty() ? std::string() : std::string(order[i]), std::string(rows[i]), chunk.diff(i)});
-      continue;
-    }
-    part_.rows.push_back(rows[i]);
-    part_.diffs.push_back(chunk.diff(i));
-    if (part_.rows.byte_size() >= kPartBytes) send_part();
+  if (peek_.limit) {
+    take_candidates(result.chunk);
+  } else {
+    take(result.chunk);
   }
-  if (limited && candidates_.size() / 2 > kChunkRows && candidates_.size() / 2 > *peek_.limit) prune();
   if (bytes_ > max_bytes_) {
     return base::Unexpected(compute_api::result_too_large(max_bytes_));
   }
   return {};
+}
+
+void PeekTask::take(const repr::Chunk& chunk) {
+  const std::size_t before = part_.rows.byte_size();
+  output_codec_.encode(chunk.columns, 0, chunk.rows, part_.rows);
+  if (chunk.diffs.empty()) {
+    part_.diffs.resize(part_.rows.size(), 1);
+  } else {
+    part_.diffs.insert(part_.diffs.end(), chunk.diffs.begin(), chunk.diffs.end());
+  }
+  bytes_ += part_.rows.byte_size() - before;
+  if (part_.rows.byte_size() >= kPartBytes) send_part();
+}
+
+void PeekTask::take_candidates(const repr::Chunk& chunk) {
+  repr::BytesVector rows;
+  output_codec_.encode(chunk.columns, 0, chunk.rows, rows);
+  repr::BytesVector order;
+  if (!order_.empty()) order = order_.encode(chunk.columns, chunk.rows);
+  bytes_ += rows.byte_size();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    candidates_.push_back({order_.empty() ? std::string() : std::string(order[i]), std::string(rows[i]), chunk.diff(i)});
+  }
+  if (candidates_.size() / 2 > kChunkRows && candidates_.size() / 2 > *peek_.limit) prune();
 }
 
 // Keeps the first rows only: in the order asked for, equal ones in the order of their bytes.

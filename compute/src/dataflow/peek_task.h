@@ -59,7 +59,8 @@ class PeekTask {
   /// Moves to the next wanted entry; false at the end.
   bool at_wanted();
   Result<void> flush();
-  Result<void> take(const repr::BytesVector& rows, const repr::Chunk& chunk);
+  void take(const repr::Chunk& chunk);
+  void take_candidates(const repr::Chunk& chunk);
   void prune();
   void send_part();
   bool answer(std::optional<Error> error);
