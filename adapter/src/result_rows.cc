@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include <freshet/base/sqlstate.h>
 #include <freshet/compute_api/errors.h>
+#include <freshet/expr/order_encoder.h>
 #include <freshet/repr/row.h>
 
 namespace freshet::adapter {
@@ -14,28 +16,6 @@ repr::RowCodec codec_for(const std::vector<repr::ColumnType>& types) {
   std::vector<repr::SqlType> plain;
   for (const repr::ColumnType& type : types) plain.push_back(type.type);
   return repr::RowCodec(std::move(plain));
-}
-
-// Bytes that sort as ORDER BY asks: per key a marker for NULL, then the key bytes, inverted for DESC.
-std::string sort_key(const std::vector<repr::ColumnPtr>& columns, std::size_t row,
-                     const std::vector<repr::ColumnType>& types,
-                     const std::vector<expr::ColumnOrder>& order) {
-  std::string key;
-  for (const expr::ColumnOrder& by : order) {
-    const repr::Column& column = *columns[by.column];
-    if (column.is_null(row)) {
-      key.push_back(by.nulls_last ? '\2' : '\0');
-      continue;
-    }
-    key.push_back('\1');
-    const repr::SqlType& type = types[by.column].type;
-    std::string bytes = repr::encode_key(column.datum(row, type), type);
-    if (by.descending) {
-      for (char& c : bytes) c = static_cast<char>(~c);
-    }
-    key += bytes;
-  }
-  return key;
 }
 
 // Row numbers in the order asked for; equal keys in canonical row order.
@@ -58,8 +38,7 @@ Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
   auto decoded = FRESHET_TRY(codec_for(types).decode(rows.rows, wanted));
   std::vector<repr::ColumnPtr> columns(types.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) columns[wanted[i]] = std::move(decoded[i]);
-  std::vector<std::string> keys(ids.size());
-  for (const std::uint32_t id : ids) keys[id] = sort_key(columns, id, types, order);
+  const repr::BytesVector keys = expr::OrderEncoder(types, order).encode(columns, ids.size());
   std::ranges::sort(ids, [&](std::uint32_t a, std::uint32_t b) {
     const int compared = keys[a].compare(keys[b]);
     return compared != 0 ? compared < 0 : rows.rows[a] < rows.rows[b];

@@ -97,7 +97,7 @@ void AggregateProgram::encode_section(std::size_t index, const repr::Chunk& chun
     if (section.kind == Kind::kExtremum) {
       const std::size_t from = value.size();
       value.append(rows[row].substr(0, section.codec.key_size(rows[row])));
-      if (section.descending) complement(value, from);
+      if (section.descending) expr::complement(value, from);
       value.append(rows[row].substr(value.size() - from));
     } else if (section.kind == Kind::kOrdered) {
       value.append(order[row]).append(rows[row]);
@@ -162,7 +162,7 @@ bool AggregateProgram::Reading::take(std::string_view value, Diff count) {
   if (section_.kind == Kind::kOrdered) row = value.substr(section_.order_encoder->size(value));
   if (section_.kind == Kind::kExtremum && section_.descending) {
     plain = value;
-    complement(plain, 0);
+    expr::complement(plain, 0);
     const std::size_t key = section_.codec.key_size(plain);
     plain.resize(key);
     plain.append(value.substr(key));

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include <freshet/expr/aggregate.h>
+#include <freshet/expr/order_encoder.h>
 #include <timely/operator.h>
 
 #include "dataflow/arrange_rows.h"
 #include "dataflow/group_logic.h"
-#include "dataflow/order_encoder.h"
 
 namespace freshet::compute {
 
@@ -88,7 +88,7 @@ class AggregateProgram {
     repr::RowCodec codec;
     std::vector<std::size_t> order_columns{};
     std::vector<expr::ColumnOrder> order{};
-    std::optional<OrderEncoder> order_encoder{};
+    std::optional<expr::OrderEncoder> order_encoder{};
   };
   struct Encoded {
     repr::BytesVector keys{};             // one a row

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include <freshet/expr/order_encoder.h>
 #include <freshet/repr/row.h>
 #include <freshet/repr/time.h>
 
 #include "dataflow/error_flow.h"
-#include "dataflow/order_encoder.h"
 
 namespace freshet::compute {
 
@@ -137,7 +137,7 @@ class TopKProgram {
   ColumnTypes types_;
   repr::RowCodec codec_;
   repr::RowCodec key_codec_;
-  OrderEncoder order_;
+  expr::OrderEncoder order_;
   bool may_be_negative_;
 };
 

@@ -4,11 +4,11 @@
 
 #include <memory>
 
+#include <freshet/expr/order_encoder.h>
 #include <timely/operator.h>
 
 #include "dataflow/arrange_rows.h"
 #include "dataflow/group_logic.h"
-#include "dataflow/order_encoder.h"
 
 namespace freshet::compute {
 
@@ -76,7 +76,7 @@ class OrderRows {
   }
   std::vector<std::size_t> group_key_;
   KeyEncoder keys_;
-  OrderEncoder order_;
+  expr::OrderEncoder order_;
   repr::RowCodec codec_;
 };
 

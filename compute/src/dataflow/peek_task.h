@@ -17,9 +17,9 @@
 #include <differential/bytes_instances.h>
 #include <freshet/base/scheduler.h>
 #include <freshet/compute_api/compute.h>
+#include <freshet/expr/order_encoder.h>
 
 #include "dataflow/mfp_operator.h"
-#include "dataflow/order_encoder.h"
 #include "dataflow/row_layout.h"
 
 namespace freshet::compute {
@@ -73,7 +73,7 @@ class PeekTask {
   MfpStep mfp_;
   ColumnTypes output_types_;
   repr::RowCodec output_codec_;
-  OrderEncoder order_;
+  expr::OrderEncoder order_;
   ArrangedDecoder decoder_;
   TimesBuilder<SqlTime> times_;
   std::optional<Cursor> cursor_{};

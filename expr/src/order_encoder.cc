@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataflow/order_encoder.h"
+#include <freshet/expr/order_encoder.h>
 
-namespace freshet::compute {
+namespace freshet::expr {
 
 void complement(std::string& bytes, std::size_t from) {
   for (std::size_t i = from; i < bytes.size(); ++i) {
@@ -9,9 +9,9 @@ void complement(std::string& bytes, std::size_t from) {
   }
 }
 
-OrderEncoder::OrderEncoder(std::span<const repr::ColumnType> types, std::vector<expr::ColumnOrder> order)
+OrderEncoder::OrderEncoder(std::span<const repr::ColumnType> types, std::vector<ColumnOrder> order)
     : order_(std::move(order)) {
-  for (const expr::ColumnOrder& key : order_) {
+  for (const ColumnOrder& key : order_) {
     codecs_.emplace_back(std::vector<repr::SqlType>{types[key.column].type});
   }
 }
@@ -56,4 +56,4 @@ std::size_t OrderEncoder::size(std::string_view value) const {
   return at;
 }
 
-}  // namespace freshet::compute
+}  // namespace freshet::expr
