@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <freshet/base/sqlstate.h>
+#include <freshet/repr/shown_time.h>
 #include <freshet/sql/physical.h>
 
 #include "inline_views.h"
@@ -17,7 +18,7 @@ Outcome text_outcome(const repr::RelationDesc& desc, const std::string& text) {
 }
 
 std::string explain_time(SqlTime time) {
-  return repr::Numeric::from_parts(static_cast<repr::Int128>(time), 3).trim_scale().to_string();
+  return repr::shown_time(time).to_string();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <freshet/base/sqlstate.h>
 #include <freshet/compute_api/errors.h>
 #include <freshet/expr/eval.h>
+#include <freshet/repr/shown_time.h>
 
 #include "inline_views.h"
 #include "session_state.h"
@@ -12,11 +13,6 @@ namespace freshet::adapter {
 namespace {
 
 using expr::Relation;
-
-/// Milliseconds with up to three decimals, as users see a time.
-repr::Datum shown_time(SqlTime time) {
-  return repr::Datum(repr::Numeric::from_parts(static_cast<repr::Int128>(time), 3).trim_scale());
-}
 
 /// A read on its way: owns the hold and the transient dataflow until the answer is there.
 struct ActiveRead {
@@ -44,40 +40,25 @@ Error SessionState::stopped_error() const {
 Result<SqlTime> SessionState::resolve_time(const expr::Scalar& scalar) const {
   const repr::Datum value = FRESHET_TRY(expr::evaluate_row(scalar, {}, {}));
   if (value.is_null()) return fail(sqlstate::kInvalidParameterValue, "timestamp must not be null");
+  const auto checked = [](std::optional<SqlTime> time, const std::string& written) -> Result<SqlTime> {
+    if (!time) return fail(sqlstate::kInvalidParameterValue, "invalid timestamp " + written);
+    return *time;
+  };
+  const auto millis = [&checked](std::int64_t ms) { return checked(repr::time_of_millis(ms), std::to_string(ms)); };
   switch (scalar.type().type.kind()) {
     case repr::TypeKind::kTimestampTz:
     case repr::TypeKind::kTimestamp: {
-      // Microseconds since 2000-01-01.
-      constexpr std::int64_t kEpoch = 946'684'800'000'000;
-      const std::int64_t since_2000 = value.get<std::int64_t>();
-      if (since_2000 > INT64_MAX - kEpoch) return repr::kClosed;  // infinity, and what no clock reaches
-      if (since_2000 < -kEpoch) return fail(sqlstate::kInvalidParameterValue, "timestamp is before 1970");
-      return static_cast<SqlTime>(since_2000 + kEpoch);
+      const std::optional<SqlTime> time = repr::time_of_timestamp(value.get<std::int64_t>());
+      if (!time) return fail(sqlstate::kInvalidParameterValue, "timestamp is before 1970");
+      return *time;
     }
     case repr::TypeKind::kNumeric: {
-      repr::Int128 coefficient = 0;
-      int scale = 0;
-      const repr::Numeric micros = value.get<repr::Numeric>().round(3);
-      bool valid = micros.as_parts(coefficient, scale) && coefficient >= 0;
-      for (; valid && scale < 3; ++scale) {
-        valid = coefficient <= INT64_MAX;
-        coefficient *= 10;
-      }
-      if (!valid || coefficient > INT64_MAX) {
-        return fail(sqlstate::kInvalidParameterValue,
-                    "invalid timestamp " + value.get<repr::Numeric>().to_string());
-      }
-      return static_cast<SqlTime>(coefficient);
+      const auto& number = value.get<repr::Numeric>();
+      return checked(repr::time_of_millis(number), number.to_string());
     }
-    case repr::TypeKind::kInt2:
-    case repr::TypeKind::kInt4:
-    case repr::TypeKind::kInt8: {
-      const std::int64_t ms = std::stoll(repr::to_text(value, scalar.type().type));
-      if (ms < 0 || ms > INT64_MAX / 1000) {
-        return fail(sqlstate::kInvalidParameterValue, "invalid timestamp " + std::to_string(ms));
-      }
-      return static_cast<SqlTime>(ms) * 1000;
-    }
+    case repr::TypeKind::kInt2: return millis(value.get<std::int16_t>());
+    case repr::TypeKind::kInt4: return millis(value.get<std::int32_t>());
+    case repr::TypeKind::kInt8: return millis(value.get<std::int64_t>());
     default:
       return fail(sqlstate::kDatatypeMismatch,
                   "a timestamp must be a number of milliseconds or a timestamp, not " +
@@ -161,7 +142,7 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation, std::opti
   return std::move(chosen).and_then(
       strand, [self = shared_from_this(), relation = std::move(relation), catalog, as_of = std::move(as_of),
                first = std::move(first)](SqlTime time) mutable -> Future<ReadResult> {
-        sql::Bindings bindings{.mz_now = shown_time(time)};
+        sql::Bindings bindings{.mz_now = repr::Datum(repr::shown_time(time))};
         const Relation bound = sql::bind_relation(relation, bindings);
         const auto* overlay =
             self->transaction.writes.empty() ? nullptr : &self->transaction.writes;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/repr/shown_time.h>
 
 #include "cursor.h"
 #include "session_catalog.h"
@@ -9,9 +10,6 @@
 
 namespace freshet::adapter {
 namespace {
-
-// Microseconds between 1970 and 2000, PostgreSQL's epoch.
-constexpr std::int64_t kEpochShift = 946'684'800'000'000;
 
 repr::Datum text_array(const std::vector<std::string>& texts) {
   repr::ArrayValue array;
@@ -73,9 +71,9 @@ sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const re
 std::function<std::optional<repr::Datum>(const std::string&)> SessionState::session_values() const {
   const CatalogPtr catalog = services.catalog.get();
   const sql::SessionSettings settings = variables.settings(user);
-  const auto now = static_cast<std::int64_t>(statement_started) - kEpochShift;
+  const auto now = static_cast<std::int64_t>(statement_started) - repr::kPostgresEpoch;
   const std::int64_t started =
-      transaction.started == 0 ? now : static_cast<std::int64_t>(transaction.started) - kEpochShift;
+      transaction.started == 0 ? now : static_cast<std::int64_t>(transaction.started) - repr::kPostgresEpoch;
   const repr::SqlType timestamptz = repr::TypeKind::kTimestampTz;
   const repr::TextOptions zone{.time_zone = settings.time_zone};
   // Local date and time of the transaction's start: through the session's time zone.
@@ -92,7 +90,7 @@ std::function<std::optional<repr::Datum>(const std::string&)> SessionState::sess
     if (name == "now") return repr::Datum(started);
     if (name == "statement_timestamp" || name == "clock_timestamp") return repr::Datum(now);
     if (name == "pg_postmaster_start_time") {
-      return repr::Datum(static_cast<std::int64_t>(services.started) - kEpochShift);
+      return repr::Datum(static_cast<std::int64_t>(services.started) - repr::kPostgresEpoch);
     }
     if (name == "current_date") return local(repr::TypeKind::kDate);
     if (name == "localtime") return local(repr::TypeKind::kTime);

@@ -2,6 +2,7 @@
 #include <freshet/base/sqlstate.h>
 #include <freshet/compute_api/errors.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/shown_time.h>
 
 #include "inline_views.h"
 #include "session_state.h"
@@ -104,8 +105,7 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
     repr::ColumnBuilder progressed(repr::PhysicalType::kBool);
     repr::ColumnBuilder diff(repr::PhysicalType::kInt64);
     auto add = [&](SqlTime at, std::optional<repr::Diff> change) {
-      time.append(repr::Datum(repr::Numeric::from_parts(static_cast<repr::Int128>(at), 3).trim_scale()),
-                  repr::TypeKind::kNumeric);
+      time.append(repr::Datum(repr::shown_time(at)), repr::TypeKind::kNumeric);
       progressed.append(repr::Datum(!change.has_value()), repr::TypeKind::kBool);
       if (change) {
         diff.append(repr::Datum(*change), repr::TypeKind::kInt8);

@@ -6,6 +6,7 @@
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/expr/table_rows.h>
+#include <freshet/repr/shown_time.h>
 
 #include "naive_rows.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 Scalar at_time(const Scalar& scalar, repr::SqlTime time) {
   if (!scalar.contains_mz_now()) return scalar;
-  const auto millis = repr::Numeric::from_parts(static_cast<repr::Int128>(time), 3).trim_scale();
+  const auto millis = repr::shown_time(time);
   const Scalar now = Scalar::literal(Datum(millis), repr::TypeKind::kNumeric);
   return scalar.transform([&](Scalar s) { return s.as<Scalar::MzNow>() != nullptr ? now : s; });
 }

@@ -3,6 +3,7 @@
 #include <freshet/repr/chunk.h>
 #include <freshet/repr/datetime.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/shown_time.h>
 #include <freshet/repr/text.h>
 #include <freshet/repr/utf8.h>
 #include <catch2/catch.hpp>
@@ -192,6 +193,38 @@ TEST_CASE("numeric: what exceeds PostgreSQL's format is an error", "[repr][numer
   const auto narrow = Numeric(1000).apply_typmod(make_numeric_typmod({5, 2}));
   CHECK(narrow.error().detail ==
         "A field with precision 5, scale 2 must round to an absolute value less than 10^3.");
+}
+
+TEST_CASE("shown time: what is written is the time that is shown, at the edges too", "[repr]") {
+  const auto number = [](std::string_view text) { return Numeric::parse(text).value(); };
+  const auto read = [&](std::string_view text) { return time_of_millis(number(text)); };
+  CHECK(shown_time(0).to_string() == "0");
+  CHECK(shown_time(1).to_string() == "0.001");
+  CHECK(shown_time(1'500).to_string() == "1.5");
+  CHECK(shown_time(1'000'000).to_string() == "1000");
+  CHECK(shown_time(INT64_MAX).to_string() == "9223372036854775.807");
+  CHECK(shown_time(kClosed).to_string() == "18446744073709551.615");
+  for (const SqlTime time : {SqlTime{0}, SqlTime{1}, SqlTime{999}, SqlTime{1'780'000'000'123'456}, SqlTime{INT64_MAX}}) {
+    CHECK(time_of_millis(shown_time(time)) == time);
+  }
+  CHECK(read("1.0004") == 1'000);
+  CHECK(read("1.0005") == 1'001);
+  CHECK(read("1e3") == 1'000'000);
+  CHECK(read("-0.0001") == 0);
+  for (const char* none : {"-0.001", "9223372036854775.808", "1e30", "1e1000", "NaN", "Infinity", "-Infinity"}) {
+    INFO(none);
+    CHECK(read(none) == std::nullopt);
+  }
+  CHECK(time_of_millis(std::int64_t{7}) == 7'000);
+  CHECK(time_of_millis(INT64_MAX / 1000) == SqlTime{INT64_MAX / 1000} * 1000);
+  CHECK(time_of_millis(INT64_MAX / 1000 + 1) == std::nullopt);
+  CHECK(time_of_millis(std::int64_t{-1}) == std::nullopt);
+  CHECK(time_of_timestamp(-kPostgresEpoch) == 0);
+  CHECK(time_of_timestamp(-kPostgresEpoch - 1) == std::nullopt);
+  CHECK(time_of_timestamp(INT64_MIN) == std::nullopt);  // -infinity
+  CHECK(time_of_timestamp(INT64_MAX) == kClosed);       // infinity
+  CHECK(time_of_timestamp(INT64_MAX - kPostgresEpoch) == INT64_MAX);
+  CHECK(time_of_timestamp(INT64_MAX - kPostgresEpoch + 1) == kClosed);
 }
 
 TEST_CASE("utf8: bad sequences are found where they begin", "[repr][utf8]") {
