@@ -5,6 +5,7 @@
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/sql_types.h>
 
 #include "catalog_writer.h"
 #include "client_error.h"
@@ -136,9 +137,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
   }
 
   Result<Unit> load_catalog() {
-    std::vector<repr::SqlType> types;
-    for (const auto& column : catalog_collection_desc().type.columns) types.push_back(column.type);
-    const repr::RowCodec codec(std::move(types));
+    const repr::RowCodec codec(repr::sql_types(catalog_collection_desc().type.columns));
     std::vector<repr::DatumRow> rows;
     for (const auto& [bytes, count] : rows_) {
       if (count == 0) continue;

@@ -2,7 +2,7 @@
 #include "cursor.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include <freshet/base/sqlstate.h>
 
@@ -15,7 +15,7 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
       : scheduler(s), queue(q), stream(std::move(st)) {}
 
   Future<RowBatch> next(std::size_t most) {
-    if (buffered.rows > start) return Future<RowBatch>::ready(slice(most));
+    if (buffered.rows > start) return Future<RowBatch>::ready(take(most));
     if (failure) return failed<RowBatch>(*failure);
     if (ended) return Future<RowBatch>::ready(RowBatch{});
     wanted = most;
@@ -45,7 +45,7 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
     if (failure) {
       promise.resolve(fail(*failure));
     } else {
-      promise.resolve(slice(wanted));
+      promise.resolve(take(wanted));
     }
   }
 
@@ -56,14 +56,9 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
     promise.resolve(RowBatch{});
   }
 
-  RowBatch slice(std::size_t most) {
-    RowBatch out;
-    out.rows = std::min(most, buffered.rows - start);
-    std::vector<std::uint32_t> ids(out.rows);
-    std::iota(ids.begin(), ids.end(), static_cast<std::uint32_t>(start));
-    for (const auto& column : buffered.columns) out.columns.push_back(repr::gather(*column, ids));
-    start += out.rows;
-    return out;
+  RowBatch take(std::size_t most) {
+    const std::size_t begin = std::exchange(start, start + std::min(most, buffered.rows - start));
+    return slice(buffered, begin, start);
   }
 
   base::Scheduler& scheduler;

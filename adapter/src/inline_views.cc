@@ -3,18 +3,13 @@
 
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/sql_types.h>
 
 namespace freshet::adapter {
 namespace {
 
 using expr::LocalId;
 using expr::Relation;
-
-repr::RowCodec codec_for(const repr::RelationType& type) {
-  std::vector<repr::SqlType> types;
-  for (const auto& column : type.columns) types.push_back(column.type);
-  return repr::RowCodec(std::move(types));
-}
 
 /// A relation with copies of its views has at most this many nodes; beyond it, what is mentioned more than once is
 /// computed once. Copies let each mention be planned for itself, and their number may double with each level of views.
@@ -138,7 +133,7 @@ class Inliner {
     if (options_.overlay == nullptr) return get;
     auto written = options_.overlay->find(id);
     if (written == options_.overlay->end()) return get;
-    const repr::RowCodec codec = codec_for(get.type());
+    const repr::RowCodec codec(repr::sql_types(get.type().columns));
     std::vector<std::pair<repr::DatumRow, repr::Diff>> rows;
     const storage_api::EncodedUpdates& updates = written->second.oks;
     for (std::size_t i = 0; i < updates.size(); ++i) {

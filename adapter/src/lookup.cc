@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <freshet/expr/eval.h>
+#include <freshet/repr/sql_types.h>
 
 #include "dataflows.h"
 #include "inline_views.h"
@@ -14,12 +15,6 @@ namespace {
 
 /// Beyond this the read goes the long way, which has the limit that is set.
 constexpr std::uint64_t kMostBytes = 1 << 20;
-
-std::vector<repr::SqlType> sql_types(const std::vector<repr::ColumnType>& types) {
-  std::vector<repr::SqlType> plain;
-  for (const repr::ColumnType& type : types) plain.push_back(type.type);
-  return plain;
-}
 
 // True if the relation has session values, or mz_now(), also in a temporal filter.
 bool depends_on_more(const expr::Relation& relation) {
@@ -43,11 +38,7 @@ bool changes_by_writes_only(const Catalog& catalog, GlobalId id, std::set<Global
 LookupPlan::LookupPlan(sql::OpenLookup open, const sql::Finishing& finishing, sql::Limits limits,
                        std::vector<expr::GlobalId> tables, std::unique_ptr<compute_api::Lookup> index)
     : open_(std::move(open)), finishing_(finishing), limits_(limits), tables_(std::move(tables)),
-      index_(std::move(index)), codec_(sql_types(open_.types)), wanted_(finishing_.project) {
-  std::ranges::sort(wanted_);
-  const auto repeated = std::ranges::unique(wanted_);
-  wanted_.erase(repeated.begin(), repeated.end());
-}
+      index_(std::move(index)), codec_(repr::sql_types(open_.types)), projection_(finishing_.project) {}
 
 // False for a key that no row has: rare enough for the long way.
 bool LookupPlan::set_key(const repr::DatumRow& parameters) {
@@ -76,14 +67,9 @@ std::optional<RowBatch> LookupPlan::find(const repr::DatumRow& parameters, repr:
   if (!found) return std::nullopt;
   const bool plain = found->diffs.empty() && !limits_.limit && limits_.offset == 0;
   if (plain && found->rows.size() <= 1) {
-    auto decoded = codec_.decode(found->rows, wanted_);
+    auto decoded = codec_.decode(found->rows, projection_.wanted());
     if (!decoded) return std::nullopt;
-    RowBatch batch{.columns = {}, .rows = found->rows.size()};
-    for (const std::size_t column : finishing_.project) {
-      const auto at = std::ranges::lower_bound(wanted_, column) - wanted_.begin();
-      batch.columns.push_back((*decoded)[static_cast<std::size_t>(at)]);
-    }
-    return batch;
+    return projection_.place(*decoded, found->rows.size());
   }
   CountedRows rows;
   rows.counts = std::move(found->diffs);

@@ -39,7 +39,7 @@ class LookupPlan {
   std::vector<expr::GlobalId> tables_;
   std::unique_ptr<compute_api::Lookup> index_;
   repr::RowCodec codec_;
-  std::vector<std::size_t> wanted_;  ///< The columns of `finishing_.project`, ascending, each once.
+  Projection projection_;
   repr::DatumRow key_;
 };
 

@@ -8,15 +8,11 @@
 #include <freshet/compute_api/errors.h>
 #include <freshet/expr/order_encoder.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/slice.h>
+#include <freshet/repr/sql_types.h>
 
 namespace freshet::adapter {
 namespace {
-
-repr::RowCodec codec_for(const std::vector<repr::ColumnType>& types) {
-  std::vector<repr::SqlType> plain;
-  for (const repr::ColumnType& type : types) plain.push_back(type.type);
-  return repr::RowCodec(std::move(plain));
-}
 
 // Row numbers in the order asked for; equal keys in canonical row order.
 Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
@@ -30,14 +26,13 @@ Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
     if (!std::ranges::is_sorted(ids, by_row)) std::ranges::sort(ids, by_row);
     return ids;
   }
-  std::vector<std::size_t> wanted;
-  for (const expr::ColumnOrder& by : order) wanted.push_back(by.column);
-  std::ranges::sort(wanted);
-  const auto repeated = std::ranges::unique(wanted);
-  wanted.erase(repeated.begin(), repeated.end());
-  auto decoded = FRESHET_TRY(codec_for(types).decode(rows.rows, wanted));
+  std::vector<std::size_t> named;
+  for (const expr::ColumnOrder& by : order) named.push_back(by.column);
+  const Projection keyed(std::move(named));
+  const repr::RowCodec codec(repr::sql_types(types));
+  auto decoded = FRESHET_TRY(codec.decode(rows.rows, keyed.wanted()));
   std::vector<repr::ColumnPtr> columns(types.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) columns[wanted[i]] = std::move(decoded[i]);
+  for (std::size_t i = 0; i < decoded.size(); ++i) columns[keyed.wanted()[i]] = std::move(decoded[i]);
   const repr::BytesVector keys = expr::OrderEncoder(types, order).encode(columns, ids.size());
   std::ranges::sort(ids, [&](std::uint32_t a, std::uint32_t b) {
     const int compared = keys[a].compare(keys[b]);
@@ -46,20 +41,11 @@ Result<std::vector<std::uint32_t>> sorted(const CountedRows& rows,
   return ids;
 }
 
-// The columns asked for, each decoded once.
 Result<RowBatch> project(const repr::BytesVector& rows, const std::vector<repr::ColumnType>& types,
                          const std::vector<std::size_t>& columns) {
-  std::vector<std::size_t> wanted = columns;
-  std::ranges::sort(wanted);
-  const auto repeated = std::ranges::unique(wanted);
-  wanted.erase(repeated.begin(), repeated.end());
-  const auto decoded = FRESHET_TRY(codec_for(types).decode(rows, wanted));
-  RowBatch batch{.columns = {}, .rows = rows.size()};
-  for (const std::size_t column : columns) {
-    const auto at = std::ranges::lower_bound(wanted, column) - wanted.begin();
-    batch.columns.push_back(decoded[static_cast<std::size_t>(at)]);
-  }
-  return batch;
+  const Projection projection(columns);
+  const repr::RowCodec codec(repr::sql_types(types));
+  return projection.place(FRESHET_TRY(codec.decode(rows, projection.wanted())), rows.size());
 }
 
 // True if what is shown is what is there: in this order, each row once.
@@ -83,15 +69,8 @@ class BatchStream final : public RowStream {
       next_ = batch_.rows;
       return base::Future<RowBatch>::ready(std::move(batch_));
     }
-    RowBatch slice;
-    slice.rows = std::min(most, left);
-    std::vector<std::uint32_t> ids(slice.rows);
-    std::iota(ids.begin(), ids.end(), static_cast<std::uint32_t>(next_));
-    for (const repr::ColumnPtr& column : batch_.columns) {
-      slice.columns.push_back(repr::gather(*column, ids));
-    }
-    next_ += slice.rows;
-    return base::Future<RowBatch>::ready(std::move(slice));
+    const std::size_t begin = std::exchange(next_, next_ + std::min(most, left));
+    return base::Future<RowBatch>::ready(slice(batch_, begin, next_));
   }
 
  private:
@@ -100,6 +79,28 @@ class BatchStream final : public RowStream {
 };
 
 }  // namespace
+
+Projection::Projection(std::vector<std::size_t> shown) : wanted_(shown), places_(std::move(shown)) {
+  std::ranges::sort(wanted_);
+  const auto repeated = std::ranges::unique(wanted_);
+  wanted_.erase(repeated.begin(), repeated.end());
+  for (std::size_t& column : places_) {
+    column = static_cast<std::size_t>(std::ranges::lower_bound(wanted_, column) - wanted_.begin());
+  }
+}
+
+RowBatch Projection::place(const std::vector<repr::ColumnPtr>& decoded, std::size_t rows) const {
+  RowBatch batch{.columns = {}, .rows = rows};
+  for (const std::size_t place : places_) batch.columns.push_back(decoded[place]);
+  return batch;
+}
+
+RowBatch slice(const RowBatch& batch, std::size_t begin, std::size_t end) {
+  if (begin == 0 && end == batch.rows) return batch;
+  RowBatch out{.columns = {}, .rows = end - begin};
+  for (const repr::ColumnPtr& column : batch.columns) out.columns.push_back(repr::slice(*column, begin, end));
+  return out;
+}
 
 CountedRows counted_rows(PeekResult&& result) {
   CountedRows out;
@@ -129,7 +130,7 @@ CountedRows counted_rows(PeekResult&& result) {
 
 CountedRows counted_rows(const std::vector<std::pair<repr::DatumRow, repr::Diff>>& rows,
                          const std::vector<repr::ColumnType>& types) {
-  const repr::RowCodec codec = codec_for(types);
+  const repr::RowCodec codec(repr::sql_types(types));
   std::map<std::string, repr::Diff> sums;
   for (const auto& [row, count] : rows) sums[codec.encode(row)] += count;
   CountedRows out;

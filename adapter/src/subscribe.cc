@@ -32,7 +32,7 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
 
   Future<RowBatch> next(std::size_t most) override {
     if (finished_) return Future<RowBatch>::ready(RowBatch{});
-    if (buffered_next_ < buffered_.rows) return Future<RowBatch>::ready(slice(most));
+    if (buffered_next_ < buffered_.rows) return Future<RowBatch>::ready(next_rows(most));
     if (session_->cancelled) return failed<RowBatch>(session_->stopped_error());
     session_->cancel_step = [queue = queue_, session = session_.get()] { queue->fail_with(session->stopped_error()); };
     ask_for_progress();
@@ -61,7 +61,7 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
           session->cancel_step = nullptr;
           alive->buffered_ = std::move(*batch);
           alive->buffered_next_ = 0;
-          promise->resolve(alive->slice(most));
+          promise->resolve(alive->next_rows(most));
         });
   }
 
@@ -77,18 +77,10 @@ class SubscribeStream final : public RowStream, public std::enable_shared_from_t
     return batch;
   }
 
-  RowBatch slice(std::size_t most) {
-    RowBatch out;
-    out.rows = std::min(most, buffered_.rows - buffered_next_);
-    if (buffered_next_ == 0 && out.rows == buffered_.rows) {
-      buffered_next_ = buffered_.rows;
-      out.columns = buffered_.columns;
-    } else {
-      std::vector<std::uint32_t> ids;
-      for (std::size_t i = 0; i < out.rows; ++i) ids.push_back(static_cast<std::uint32_t>(buffered_next_ + i));
-      for (const auto& column : buffered_.columns) out.columns.push_back(repr::gather(*column, ids));
-      buffered_next_ += out.rows;
-    }
+  RowBatch next_rows(std::size_t most) {
+    const std::size_t begin = buffered_next_;
+    buffered_next_ += std::min(most, buffered_.rows - begin);
+    RowBatch out = slice(buffered_, begin, buffered_next_);
     if (last_ && buffered_next_ == buffered_.rows) {
       finished_ = true;
       stop();

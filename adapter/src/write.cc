@@ -4,6 +4,7 @@
 #include <freshet/base/sqlstate.h>
 #include <freshet/expr/eval.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/sql_types.h>
 
 #include "copy_reader.h"
 #include "inline_views.h"
@@ -16,12 +17,6 @@ using storage_api::CollectionUpdates;
 
 /// Beyond this many lost races a statement gives up with 40001.
 constexpr int kMostAttempts = 200;
-
-repr::RowCodec codec_for(std::span<const repr::ColumnType> types) {
-  std::vector<repr::SqlType> plain;
-  for (const repr::ColumnType& type : types) plain.push_back(type.type);
-  return repr::RowCodec(std::move(plain));
-}
 
 /// What a statement does to its table, and the rows it returns.
 struct Changes {
@@ -55,14 +50,14 @@ Result<Changes> update_changes(const SessionState::ReadResult& read, bool return
   FRESHET_TRY(check_positive(read.rows));
   Changes changes;
   const std::size_t arity = read.types.size() / 2;
-  const auto columns = FRESHET_TRY(codec_for(read.types).decode(read.rows.rows));
+  const auto columns = FRESHET_TRY(repr::RowCodec(repr::sql_types(read.types)).decode(read.rows.rows));
   const std::span<const repr::ColumnPtr> all(columns);
   const std::span<const repr::ColumnType> types(read.types);
   repr::BytesVector before;
   repr::BytesVector after;
   const std::size_t rows = read.rows.rows.size();
-  codec_for(types.first(arity)).encode(all.first(arity), 0, rows, before);
-  codec_for(types.last(arity)).encode(all.last(arity), 0, rows, after);
+  repr::RowCodec(repr::sql_types(types.first(arity))).encode(all.first(arity), 0, rows, before);
+  repr::RowCodec(repr::sql_types(types.last(arity))).encode(all.last(arity), 0, rows, after);
   for (std::size_t i = 0; i < rows; ++i) {
     const repr::Diff count = read.rows.counts[i];
     changes.count += static_cast<std::uint64_t>(count);
@@ -221,7 +216,7 @@ class TableCopy final : public CopyInput {
  public:
   TableCopy(SessionPtr session, sql::CopyFromPlan plan, repr::RelationDesc table)
       : session_(std::move(session)), plan_(std::move(plan)), table_(std::move(table)),
-        codec_(codec_for(table_.type.columns)),
+        codec_(repr::sql_types(table_.type.columns)),
         reader_(plan_.options, plan_.desc, {.time_zone = session_->variables.settings(session_->user).time_zone}) {}
 
   Result<void> feed(std::string_view bytes) override {

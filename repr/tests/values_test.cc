@@ -4,6 +4,7 @@
 #include <freshet/repr/datetime.h>
 #include <freshet/repr/row.h>
 #include <freshet/repr/shown_time.h>
+#include <freshet/repr/slice.h>
 #include <freshet/repr/text.h>
 #include <freshet/repr/utf8.h>
 #include <catch2/catch.hpp>
@@ -105,7 +106,7 @@ TEST_CASE("text: random input is a value or an error, never more", "[repr][text]
   CHECK(read > 1000);
 }
 
-TEST_CASE("column: gather, constants and builders keep values and NULLs",
+TEST_CASE("column: gather, slice, constants and builders keep values and NULLs",
           "[repr][column][property]") {
   testing::Random random = testing::seeded_random(14);
   for (const SqlType& type : storable_types()) {
@@ -128,6 +129,11 @@ TEST_CASE("column: gather, constants and builders keep values and NULLs",
       REQUIRE(identical(gathered->datum(i, type), values[rows[i]], type));
       REQUIRE(identical(copied->datum(i, type), values[rows[i]], type));
     }
+    const std::size_t end = random.below(values.size() + 1);
+    const std::size_t begin = random.below(end + 1);
+    const ColumnPtr sliced = slice(*column, begin, end);
+    REQUIRE(sliced->size() == end - begin);
+    for (std::size_t i = begin; i < end; ++i) REQUIRE(identical(sliced->datum(i - begin, type), values[i], type));
     const ColumnPtr constant = constant_column(values[0], type, 3);
     REQUIRE(constant->size() == 3);
     REQUIRE(identical(constant->datum(2, type), values[0], type));

@@ -9,13 +9,6 @@ namespace freshet::compute {
 using repr::BytesVector;
 using repr::ColumnPtr;
 
-std::vector<repr::SqlType> sql_types(std::span<const repr::ColumnType> types) {
-  std::vector<repr::SqlType> result;
-  result.reserve(types.size());
-  for (const repr::ColumnType& type : types) result.push_back(type.type);
-  return result;
-}
-
 void KeyEncoder::encode(std::span<const ColumnPtr> columns, std::size_t rows, BytesVector& out) const {
   if (!codec_.has_forms()) return codec_.encode(columns, 0, rows, out);
   BytesVector whole;

@@ -13,12 +13,13 @@
 #include <freshet/expr/eval.h>
 #include <freshet/expr/lir.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/sql_types.h>
 
 #include "dataflow/error_flow.h"
 
 namespace freshet::compute {
 
-std::vector<repr::SqlType> sql_types(std::span<const repr::ColumnType> types);
+using repr::sql_types;
 
 /// Key bytes (without forms) of columns.
 class KeyEncoder {

@@ -5,6 +5,7 @@
 
 #include <freshet/expr/eval.h>
 #include <freshet/repr/row.h>
+#include <freshet/repr/sql_types.h>
 
 #include "naive/naive_dataflow.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 using repr::ColumnType;
 using repr::DatumRow;
-
-std::vector<repr::SqlType> sql_types(const std::vector<ColumnType>& types) {
-  std::vector<repr::SqlType> result;
-  for (const ColumnType& type : types) result.push_back(type.type);
-  return result;
-}
 
 bool equals(const DatumRow& a, const DatumRow& b, const expr::ArrangementKey& key) {
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -46,7 +41,7 @@ std::optional<DatumRow> key_of(const std::vector<std::optional<repr::Datum>>& ro
 
 Result<expr::Multiset> seek(const expr::Multiset& content, const std::vector<ColumnType>& types,
                             const expr::ArrangementKey& key, const std::vector<DatumRow>& wanted) {
-  const repr::RowCodec codec(sql_types(types));
+  const repr::RowCodec codec(repr::sql_types(types));
   const auto is_wanted = [&](const std::optional<DatumRow>& value) {
     return !value || std::ranges::any_of(wanted, [&](const DatumRow& w) { return equals(*value, w, key); });
   };
