@@ -17,18 +17,30 @@ constexpr std::size_t kUploadsMax = 2;
 
 class BuilderState : public std::enable_shared_from_this<BuilderState> {
  public:
-  BuilderState(std::shared_ptr<Machine> machine, ShardId shard)
-      : machine_(std::move(machine)), io_(machine_->new_io()), shard_(shard) {}
+  BuilderState(std::shared_ptr<Machine> machine, ShardId shard, BatchOptions options)
+      : machine_(std::move(machine)), io_(machine_->new_io()), shard_(shard), options_(options) {}
+  BuilderState(const BuilderState&) = delete;
+  BuilderState& operator=(const BuilderState&) = delete;
+  // Nobody will ever name what is still here. Should it stay, it goes at a later start.
+  ~BuilderState() {
+    if (machine_->is_closed()) return;
+    for (const PartRef& part : parts_) {
+      if (part == nullptr) continue;
+      const Future<Unit> removed = remove_patiently(io_, part->key);
+      (void)removed;
+    }
+  }
   base::TaskQueue& queue() { return io_->queue(); }
 
   static Future<Unit> add(std::shared_ptr<BuilderState> self, Updates updates) {
     return on(self).and_then([updates = std::move(updates)](const auto& state) mutable {
+      if (state->options_.timeless) updates.set_times(0);
       if (state->buffer_.empty()) {
         state->buffer_ = std::move(updates);
       } else {
         state->buffer_.append(updates);
       }
-      if (state->buffer_.byte_size() >= state->machine_->options().part_bytes) {
+      if (state->buffer_.byte_size() >= state->part_bytes()) {
         state->start_upload();
       }
       return wait_for_uploads(state, kUploadsMax - 1);
@@ -37,8 +49,9 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
 
   /// Also when the caller goes away, perhaps with a scheduler that runs nothing any more.
   void wake() {
-    auto waiter = waiter_.with([](auto& w) { return std::exchange(w, std::nullopt); });
-    if (waiter) waiter->resolve(Unit{});
+    for (auto& waiter : waiters_.with([](auto& w) { return std::exchange(w, {}); })) {
+      waiter.resolve(Unit{});
+    }
   }
 
   static Future<BatchRef> finish(std::shared_ptr<BuilderState> self) {
@@ -55,11 +68,18 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
     return parts_.empty() && buffer_.byte_size() <= machine_->options().inline_bytes;
   }
 
+  [[nodiscard]] std::size_t part_bytes() const {
+    const std::size_t most = machine_->options().part_bytes;
+    if (options_.first_part_bytes == 0) return most;
+    return std::clamp(uploaded_bytes_ / 4, std::min(options_.first_part_bytes, most), most);
+  }
+
   // Each part is sorted by itself; none is sorted relative to another.
   BatchRef assemble() {
     auto batch = std::make_shared<UploadedBatch>();
     batch->group = machine_->name();
     batch->shard = shard_;
+    batch->timeless = options_.timeless;
     for (PartRef& part : parts_) {
       if (part != nullptr) batch->runs.push_back({std::move(part)});
     }
@@ -74,6 +94,7 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
     const std::size_t index = parts_.size();
     parts_.emplace_back();
     ++uploading_;
+    uploaded_bytes_ += buffer_.byte_size();
     on(shared_from_this(),
        upload_part(io_, machine_->new_key("p"), std::exchange(buffer_, Updates())))
         .finally([index](const auto& self, Result<PartRef> part) {
@@ -88,17 +109,16 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
     } else if (!failure_) {
       failure_ = std::move(part).error();
     }
-    if (uploading_ <= waiter_limit_) wake();
+    wake();
   }
 
   static Future<Unit> wait_for_uploads(std::shared_ptr<BuilderState> self, std::size_t limit) {
     if (self->uploading_ <= limit) {
       return self->failure_ ? Future<Unit>::ready(Unexpected(*self->failure_)) : done();
     }
-    self->waiter_limit_ = limit;
     base::Promise<Unit> promise;
     Future<Unit> woken = promise.future();
-    self->waiter_.with([&](auto& waiter) { waiter.emplace(std::move(promise)); });
+    self->waiters_.with([&](auto& waiters) { waiters.push_back(std::move(promise)); });
     return on(self, std::move(woken)).and_then([limit](const auto& state) {
       return wait_for_uploads(state, limit);
     });
@@ -107,11 +127,12 @@ class BuilderState : public std::enable_shared_from_this<BuilderState> {
   std::shared_ptr<Machine> machine_;
   IoRef io_;
   ShardId shard_;
+  BatchOptions options_;
   Updates buffer_;
   std::vector<PartRef> parts_;
   std::size_t uploading_ = 0;
-  base::Guarded<std::optional<base::Promise<Unit>>> waiter_;  // it holds us: see `wake`
-  std::size_t waiter_limit_ = 0;
+  std::size_t uploaded_bytes_ = 0;  ///< Of rows, those under way included.
+  base::Guarded<std::vector<base::Promise<Unit>>> waiters_;  // they hold us: see `wake`
   std::optional<Error> failure_;
 };
 
@@ -130,8 +151,10 @@ class BuilderHandle final : public BatchBuilder {
 
 }  // namespace
 
-std::unique_ptr<BatchBuilder> make_batch_builder(std::shared_ptr<Machine> machine, ShardId shard) {
-  return std::make_unique<BuilderHandle>(std::make_shared<BuilderState>(std::move(machine), shard));
+std::unique_ptr<BatchBuilder> make_batch_builder(std::shared_ptr<Machine> machine, ShardId shard,
+                                                 BatchOptions options) {
+  return std::make_unique<BuilderHandle>(
+      std::make_shared<BuilderState>(std::move(machine), shard, options));
 }
 
 }  // namespace freshet::persist

@@ -14,9 +14,26 @@ using base::Unit;
 
 namespace {
 
+/// What was uploaded before its time was known gets the time.
+void stamp(Batch& batch, Time time) {
+  for (Run& run : batch.runs) {
+    for (PartRef& part : run) {
+      Part stamped = *part;
+      stamped.least_time = stamped.greatest_time = time;
+      stamped.stamped = true;
+      part = std::make_shared<const Part>(std::move(stamped));
+    }
+  }
+  if (batch.inlined == nullptr) return;
+  Updates updates = *batch.inlined;
+  updates.set_times(time);
+  batch.inlined = std::make_shared<const Updates>(std::move(updates));
+}
+
 /// A batch of the state from uploaded data.
 BatchEntry make_batch(const UploadedBatch& data, std::uint64_t id, Time lower, Time upper) {
   Batch batch{.id = id, .lower = lower, .upper = upper, .runs = data.runs, .inlined = data.inlined};
+  if (data.timeless) stamp(batch, upper - 1);
   for (const Run& run : data.runs) {
     for (const PartRef& part : run) {
       batch.updates += part->updates;
@@ -44,6 +61,7 @@ std::vector<ShardId> shards_of(const Commit& commit) {
 Unexpected closed() { return fail(ErrorCode::kCancelled, "persist was closed"); }
 
 bool times_within(const UploadedBatch& data, Time lower, Time upper) {
+  if (data.timeless) return lower < upper;
   for (const Run& run : data.runs) {
     for (const PartRef& part : run) {
       if (part->least_time < lower || part->greatest_time >= upper) return false;

@@ -72,8 +72,8 @@ class GroupHandle final : public Group {
   Future<CommitOutcome> commit(Commit commit) override {
     return Machine::commit(machine_, std::move(commit));
   }
-  std::unique_ptr<BatchBuilder> build_batch(ShardId shard) override {
-    return make_batch_builder(machine_, shard);
+  std::unique_ptr<BatchBuilder> build_batch(ShardId shard, BatchOptions options) override {
+    return make_batch_builder(machine_, shard, options);
   }
   void downgrade_since(ShardId shard, Time since) override {
     machine_->downgrade_since(shard, since);

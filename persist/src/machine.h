@@ -31,6 +31,7 @@ class UploadedBatch {
   ShardId shard{};
   std::vector<Run> runs;
   std::shared_ptr<const Updates> inlined;  ///< Null or not empty; consolidated.
+  bool timeless = false;                   ///< The append that takes it says when.
 };
 
 /// What a reader takes from the state: batches that stay in Blob while `pin` lives.
@@ -55,6 +56,7 @@ class Machine : public std::enable_shared_from_this<Machine> {
   [[nodiscard]] std::optional<ShardInfo> shard(ShardId id) const;
   [[nodiscard]] std::vector<ShardInfo> shards() const;
   [[nodiscard]] Epoch epoch() const;
+  [[nodiscard]] bool is_closed() const;
   base::Future<Time> upper_past(ShardId shard, Time time);
   [[nodiscard]] Result<ShardPlan> plan(ShardId shard);
   /// A name for a new object of this group, never used before.
@@ -138,7 +140,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
   // commit.cc, pump.cc
   bool enqueue(Request request);
   [[nodiscard]] bool has_requests() const;
-  [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool settling() const;
   void start_pump();
   class Commitment;

@@ -76,6 +76,7 @@ Result<void> RunReader::take_index(const PartCodec& codec, Bytes bytes) {
   auto blocks = codec.decode_index(index, part_->index_offset);
   if (!blocks) return fail(std::move(blocks).error());
   for (BlockInfo& block : *blocks) {
+    if (part_->stamped) block.least_time = block.greatest_time = part_->least_time;
     if (block.offset + block.size > part_->index_offset) {
       return fail(ErrorCode::kCorrupt, "a block ends past the index");
     }
@@ -113,6 +114,7 @@ Result<std::shared_ptr<const Updates>> RunReader::decode_next(const PartCodec& c
   Result<Updates> updates = codec.decode_block(
       fetched.block, BytesView(buffer_).substr(fetched.position, fetched.block.size));
   if (!updates) return fail(std::move(updates).error());
+  if (part_->stamped) updates->set_times(part_->least_time);
   // End to end: a part read in full must add up to what its writer saw.
   if (all_blocks_) {
     row_hash_sum_ += updates->row_hash_sum();

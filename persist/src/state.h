@@ -31,6 +31,8 @@ struct Part {
   std::uint64_t row_hash_sum = 0;
   Time least_time = 0;
   Time greatest_time = 0;
+  /// Written before its time was known: what the object says of times does not count, all of them are `least_time`.
+  bool stamped = false;
   friend bool operator==(const Part&, const Part&) = default;
 };
 using PartRef = std::shared_ptr<const Part>;

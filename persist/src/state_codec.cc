@@ -16,6 +16,9 @@ using base::ByteWriter;
 constexpr std::uint32_t kVersionMagic = 0x31565246;  // "FRV1"
 constexpr std::uint32_t kRollupMagic = 0x31525246;   // "FRR1"
 
+/// Beside the format of a part: it is stamped.
+constexpr std::uint64_t kStamped = 1 << 8;
+
 ByteWriter open_envelope(std::uint32_t magic) {
   ByteWriter out;
   out.u32(magic);
@@ -40,7 +43,7 @@ Result<BytesView> unwrap(BytesView bytes, std::uint32_t magic, const char* what)
 
 void write(ByteWriter& out, const Part& part) {
   out.bytes(part.key);
-  out.varint(static_cast<std::uint32_t>(part.format));
+  out.varint(static_cast<std::uint64_t>(part.format) | (part.stamped ? kStamped : 0));
   out.varint(part.size);
   out.varint(part.index_offset);
   out.varint(part.updates);
@@ -52,14 +55,19 @@ void write(ByteWriter& out, const Part& part) {
 Part read_part(ByteReader& in) {
   Part part;
   part.key = in.bytes();
-  part.format = static_cast<FormatId>(in.varint());
+  const std::uint64_t format = in.varint();
+  part.stamped = (format & kStamped) != 0;
+  part.format = static_cast<FormatId>(format & ~kStamped);
   part.size = in.varint();
   part.index_offset = in.varint();
   part.updates = in.varint();
   part.row_hash_sum = in.u64();
   part.least_time = in.varint();
   part.greatest_time = in.varint();
-  if (part.index_offset > part.size || part.format != FormatId::kBlocks1) in.bad();
+  if (part.index_offset > part.size || part.format != FormatId::kBlocks1 ||
+      (part.stamped && part.least_time != part.greatest_time)) {
+    in.bad();
+  }
   return part;
 }
 

@@ -122,6 +122,8 @@ void Updates::consolidate() {
   *this = std::move(sorted);
 }
 
+void Updates::set_times(Time time) { std::ranges::fill(times_, time); }
+
 void Updates::advance_to(Time since) {
   for (Time& time : times_) time = std::max(time, since);
 }

@@ -116,6 +116,15 @@ class CrashWorld {
     if (!check(life)) return;
   }
 
+  // The rows go to Blob before their commit gives them a time.
+  static bool upload_ahead(Life& life, Append& append) {
+    auto builder = life.group->build_batch(append.shard, {.timeless = true, .first_part_bytes = 100});
+    auto added = builder->add(std::exchange(append.updates, {}));
+    auto batch = life.client().wait(builder->finish());
+    if (batch) append.batches.push_back(std::move(batch).value());
+    return batch.has_value();
+  }
+
   // One commit over some shards, sometimes of parts, sometimes of both kinds.
   bool write(Life& life, Epoch epoch) {
     Sent sent{.lower = now_, .upper = now_ + 1 + random_.below(3)};
@@ -128,6 +137,7 @@ class CrashWorld {
         append.updates.push(row, sent.lower, 1);
         sent.rows[shard].push_back(row);
       }
+      if (random_.one_in(4) && !upload_ahead(life, append)) return expect_off("batch refused"), false;
       commit.append.push_back(std::move(append));
     }
     unclear_ = sent;

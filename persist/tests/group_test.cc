@@ -364,6 +364,77 @@ TEST_CASE("group: a flipped bit in a part is found, and named with its shard",
   CHECK(world.process.content(*world.group, kOrders, 1).error().code == ErrorCode::kCorrupt);
 }
 
+TEST_CASE("group: a timeless batch gets the time of the append that takes it", "[persist][part]") {
+  const std::size_t inline_bytes = GENERATE(std::size_t{0}, std::size_t{32 << 10});
+  const ClientOptions options{.seed = 1, .inline_bytes = inline_bytes, .part_bytes = 64 << 10, .merge_fan_in = 4};
+  World world(options);
+  world.append(kOrders, 0, 5, updates_of({{"before", 1, 1}}));
+  auto builder = world.group->build_batch(kOrders, {.timeless = true, .first_part_bytes = 4 << 10});
+  Updates all;
+  std::vector<base::Future<base::Unit>> added;
+  for (Time i = 0; i < 3000; ++i) {  // nobody waits, and the times say nothing
+    Updates updates;
+    updates.push("row number " + std::to_string(i * 7919 % 2999), i % 7, 1);
+    all.append(updates);
+    added.push_back(builder->add(std::move(updates)));
+  }
+  const BatchRef batch = world.process.wait(builder->finish()).value();
+  for (auto& one : added) REQUIRE(world.process.wait(std::move(one)));
+  Commit commit{.epoch = world.epoch};
+  commit.append.push_back({.shard = kOrders, .lower = 3, .upper = 9, .batches = {batch}});
+  CHECK_FALSE(world.process.wait(world.group->commit(commit))->committed());
+  commit.append.front().lower = 5;
+  REQUIRE(world.process.wait(world.group->commit(std::move(commit)))->committed());
+  CHECK(world.group->shard(kOrders)->batches == 2);
+
+  all.set_times(8);
+  all.push("before", 8, 1);
+  all.consolidate();
+  Updates changes = all;
+  changes.push("before", 8, -1);
+  changes.push("before", 1, 1);
+  changes.consolidate();
+  const auto check = [&](SimClient& process, Group& group) {
+    CHECK(process.content(group, kOrders, 7).value() == updates_of({{"before", 7, 1}}));
+    CHECK(process.content(group, kOrders, 8).value() == all);
+    CHECK(process.content(group, kOrders, 8, ReadOrder::kConsolidated).value() == all);
+    CHECK(process.read(group, {.shard = kOrders, .as_of = 1, .until = 9}).value() == changes);
+  };
+  check(world.process, *world.group);
+  world.process.kill();
+  ClientOptions other_seed = options;
+  other_seed.seed = 2;  // names of objects are made of it
+  SimClient next(world.sim, *world.blob, *world.consensus, other_seed);
+  const auto group = next.open("tables");
+  check(next, *group);
+  // Merged with others, it stays what it is.
+  const Epoch epoch = next.wait(group->acquire_writer()).value();
+  for (Time t = 9; t < 20; ++t) {
+    Commit more{.epoch = epoch};
+    more.append.push_back({.shard = kOrders, .lower = t, .upper = t + 1, .batches = {}});
+    auto other = group->build_batch(kOrders, {.timeless = true});
+    REQUIRE(next.wait(other->add(all)));
+    more.append.back().batches.push_back(next.wait(other->finish()).value());
+    REQUIRE(next.wait(group->commit(std::move(more)))->committed());
+  }
+  REQUIRE(next.wait(next.client().settle()));
+  CHECK(group->shard(kOrders)->batches < 12);
+  check(next, *group);
+}
+
+TEST_CASE("group: a builder that is dropped removes what it has uploaded", "[persist][part]") {
+  World world({.seed = 1, .inline_bytes = 0, .part_bytes = 4 << 10});
+  const std::size_t before = world.process.wait(world.blob->list(""))->size();
+  auto builder = world.group->build_batch(kOrders);
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(world.process.wait(builder->add(updates_of({{"row number " + std::to_string(i), 1, 1}}))));
+  }
+  CHECK(world.process.wait(world.blob->list(""))->size() > before);
+  builder.reset();
+  world.sim.run_for(5s);
+  CHECK(world.process.wait(world.blob->list(""))->size() == before);
+}
+
 TEST_CASE("group: after a restart all is there, and leftovers are swept", "[persist][restart]") {
   World world({.seed = 1, .inline_bytes = 0, .merge_fan_in = 4, .rollup_versions = 8});
   for (Time t = 0; t < 40; ++t) {

@@ -198,6 +198,19 @@ class PropertyWorld {
     failure_ = "cannot take over";
   }
 
+  // The updates go to Blob before anyone knows their time.
+  bool upload_ahead(Node& node, Append& append) {
+    auto builder = node.group->build_batch(append.shard, {.timeless = true, .first_part_bytes = 1 + random_.below(100)});
+    auto added = builder->add(std::exchange(append.updates, {}));
+    auto batch = node.client.wait(builder->finish());
+    if (batch) {
+      append.batches.push_back(std::move(batch).value());
+    } else if (batch.error().code != ErrorCode::kUnavailable) {
+      failure_ = batch.error().message;
+    }
+    return batch.has_value();
+  }
+
   // A writer that was fenced must not get through, the newest must.
   void write(Node& node) {
     if (!node.epoch) return;
@@ -205,16 +218,18 @@ class PropertyWorld {
     const Time lower = stale_lower ? model_.upper - 1 : model_.upper;
     const Time upper = lower + random_.below(4);
     Commit commit{.epoch = *node.epoch};
+    const bool ahead = upper > lower && random_.one_in(4);
     std::map<ShardId, std::vector<Model::Entry>> sent;
     for (const ShardId shard : kShards) {
       Append append{.shard = shard, .lower = lower, .upper = upper};
       for (std::uint64_t n = upper == lower ? 0 : random_.below(5); n > 0; --n) {
         Model::Entry entry{.row = "row " + std::to_string(random_.below(6)),
-                           .time = lower + random_.below(upper - lower),
+                           .time = ahead ? upper - 1 : lower + random_.below(upper - lower),
                            .diff = random_.coin() ? 1 : -1};
         append.updates.push(entry.row, entry.time, entry.diff);
         sent[shard].push_back(std::move(entry));
       }
+      if (ahead && !upload_ahead(node, append)) return;
       commit.append.push_back(std::move(append));
     }
     const auto outcome = node.client.wait(node.group->commit(std::move(commit)));

@@ -112,17 +112,28 @@ class Hold {
   std::unique_ptr<Implementation> implementation_;
 };
 
+struct BatchOptions {
+  /// When the data happens is not known yet: times count for nothing, and all of it gets the time `upper - 1` of the
+  /// append that takes the batch.
+  bool timeless = false;
+  /// Of the first part; the others grow with what has come, up to `ClientOptions::part_bytes`. So that little is left to
+  /// do at the end, when the data itself comes slowly. 0: all are large.
+  std::size_t first_part_bytes = 0;
+};
+
 /// Turns any amount of data into an `UploadedBatch`, in bounded memory.
 ///
 /// Space: about three parts of rows (`ClientOptions::part_bytes`).
+/// A builder dropped before `finish` removes what it has uploaded; a batch that no commit was asked to append stays until
+/// a later start.
 /// Thread safety: one call at a time.
 class BatchBuilder {
  public:
   virtual ~BatchBuilder() = default;
-  /// Wait for the future before the next `add`: that is the backpressure. Order does not matter,
-  /// but sorted input is cheaper.
+  /// Wait for the future before the next `add`: that is the backpressure. Whoever has the memory need not. Order does
+  /// not matter, but sorted input is cheaper.
   virtual base::Future<base::Unit> add(Updates updates) = 0;
-  /// The builder is useless afterwards. What is never appended is removed at a later start.
+  /// The builder is useless afterwards. An error of any `add` comes again here.
   virtual base::Future<BatchRef> finish() = 0;
 };
 
@@ -147,7 +158,8 @@ class Group {
   /// kInvalid: updates outside [lower, upper), bounds the wrong way round, a shard created twice,
   /// since past upper; kNotFound: no such shard.
   virtual base::Future<CommitOutcome> commit(Commit commit) = 0;
-  virtual std::unique_ptr<BatchBuilder> build_batch(ShardId shard) = 0;
+  virtual std::unique_ptr<BatchBuilder> build_batch(ShardId shard, BatchOptions options) = 0;
+  std::unique_ptr<BatchBuilder> build_batch(ShardId shard) { return build_batch(shard, {}); }
   /// Lets history before `since` be folded. A later commit carries it, or one of its own within a
   /// second. Going back changes nothing. Only writers call it.
   virtual void downgrade_since(ShardId shard, Time since) = 0;

@@ -60,6 +60,8 @@ class Updates {
   void consolidate();
   [[nodiscard]] bool is_consolidated() const;
 
+  /// Every time becomes `time`.
+  void set_times(Time time);
   /// Every time before `since` becomes `since`. Call `consolidate` afterwards where it matters.
   void advance_to(Time since);
 
