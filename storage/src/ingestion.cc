@@ -69,7 +69,7 @@ struct Ingestion::State : std::enable_shared_from_this<State> {
   void load(SqlTime start) {
     generator = make_generator(config.generator);
     builders.clear();
-    for (const GlobalId id : config.outputs) builders.push_back(group->build(id));
+    for (const GlobalId id : config.outputs) builders.push_back(group->build(id, BatchTimes::kGiven));
     load_start = start;
     load_next();
   }

@@ -6,6 +6,7 @@
 /// Thread safety: all of it. Futures resolve on scheduler tasks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,12 @@ namespace freshet::storage {
 using storage_api::CollectionUpdates;
 using storage_api::GlobalId;
 using storage_api::SqlTime;
+
+/// What the times of a batch are.
+enum class BatchTimes : std::uint8_t {
+  kGiven,
+  kOfCommit,  ///< The `upper - 1` of the append that takes it; those of its updates count for nothing.
+};
 
 /// Data written ahead of the commit that makes it visible.
 class LedgerBatch {
@@ -78,7 +85,7 @@ class LedgerGroup {
   /// All or nothing, durable when it resolves. kConflict: an append's lower is not the upper.
   /// kFenced: a newer writer took the group over, for good.
   virtual base::Future<base::Unit> commit(LedgerCommit commit) = 0;
-  virtual std::unique_ptr<LedgerBatchBuilder> build(GlobalId id) = 0;
+  virtual std::unique_ptr<LedgerBatchBuilder> build(GlobalId id, BatchTimes times) = 0;
   virtual void allow_compaction(GlobalId id, SqlTime since) = 0;
   virtual base::Future<std::unique_ptr<LedgerReader>> read(GlobalId id, SqlTime as_of) = 0;
 };

@@ -19,22 +19,25 @@ constexpr std::size_t kChunkRows = 1 << 16;
 
 class MemoryBatch final : public LedgerBatch {
  public:
-  explicit MemoryBatch(std::vector<CollectionUpdates> p) : parts(std::move(p)) {}
+  MemoryBatch(std::vector<CollectionUpdates> p, BatchTimes t) : parts(std::move(p)), times(t) {}
   std::vector<CollectionUpdates> parts;
+  BatchTimes times;
 };
 
 class MemoryBatchBuilder final : public LedgerBatchBuilder {
  public:
+  explicit MemoryBatchBuilder(BatchTimes times) : times_(times) {}
   Future<Unit> add(CollectionUpdates updates) override {
     parts_.push_back(std::move(updates));
     return Future<Unit>::ready(Unit{});
   }
   Future<LedgerBatchPtr> finish() override {
     return Future<LedgerBatchPtr>::ready(
-        LedgerBatchPtr(std::make_shared<MemoryBatch>(std::move(parts_))));
+        LedgerBatchPtr(std::make_shared<MemoryBatch>(std::move(parts_), times_)));
   }
 
  private:
+  BatchTimes times_;
   std::vector<CollectionUpdates> parts_;
 };
 
@@ -78,8 +81,8 @@ class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_thi
     return Future<Unit>::ready(Unit{});
   }
 
-  std::unique_ptr<LedgerBatchBuilder> build(GlobalId) override {
-    return std::make_unique<MemoryBatchBuilder>();
+  std::unique_ptr<LedgerBatchBuilder> build(GlobalId, BatchTimes times) override {
+    return std::make_unique<MemoryBatchBuilder>(times);
   }
 
   void allow_compaction(GlobalId id, SqlTime since) override {
@@ -142,7 +145,14 @@ class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_thi
     };
     add(std::move(append.updates));
     for (const LedgerBatchPtr& batch : append.batches) {
-      for (const CollectionUpdates& part : static_cast<const MemoryBatch&>(*batch).parts) add(part);
+      const auto& data = static_cast<const MemoryBatch&>(*batch);
+      for (CollectionUpdates part : data.parts) {
+        if (data.times == BatchTimes::kOfCommit) {
+          part.oks.times.assign(1, append.upper - 1);
+          part.errs.times.assign(1, append.upper - 1);
+        }
+        add(std::move(part));
+      }
     }
     shard.upper = append.upper;
     for (Waiter& waiter : shard.waiters) waiter.promise.resolve(LedgerChunk{});

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <freshet/base/assert.h>
+
 #include "storage_service.h"
 
 namespace freshet::storage {
@@ -14,6 +16,8 @@ using storage_api::EncodedUpdates;
 
 constexpr char kRowTag = 0;
 constexpr char kErrorTag = 1;
+/// Of data whose commit somebody waits for: parts are sorted and stored while the next one fills.
+constexpr std::size_t kFirstPartBytes = 4 << 20;
 
 persist::ShardId shard_of(GlobalId id) {
   switch (id.kind) {
@@ -31,22 +35,30 @@ GlobalId id_of(persist::ShardId shard) {
   return {kKinds[number % 4], number / 4};
 }
 
-void push_tagged(persist::Updates& out, const EncodedUpdates& in, char tag, std::string& scratch) {
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    scratch.assign(1, tag).append(in.rows[i]);
-    out.push(scratch, in.time(i), in.diff(i));
-  }
-}
-
 persist::Updates to_persist(const CollectionUpdates& updates) {
-  persist::Updates out;
-  out.reserve(updates.oks.size() + updates.errs.size(),
-              updates.oks.rows.byte_size() + updates.oks.size() + updates.errs.rows.byte_size() +
-                  updates.errs.size());
-  std::string scratch;
-  push_tagged(out, updates.oks, kRowTag, scratch);
-  push_tagged(out, updates.errs, kErrorTag, scratch);
-  return out;
+  const std::size_t count = updates.oks.size() + updates.errs.size();
+  const std::size_t size = updates.oks.rows.byte_size() + updates.errs.rows.byte_size() + count;
+  FRESHET_ASSERT(size <= UINT32_MAX, size);
+  base::Bytes rows;
+  rows.reserve(size);
+  std::vector<std::uint32_t> offsets{0};
+  offsets.reserve(count + 1);
+  std::vector<SqlTime> times;
+  times.reserve(count);
+  std::vector<repr::Diff> diffs;
+  diffs.reserve(count);
+  const auto add = [&](const EncodedUpdates& in, char tag) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      rows.push_back(tag);
+      rows.append(in.rows[i]);
+      offsets.push_back(static_cast<std::uint32_t>(rows.size()));
+      times.push_back(in.time(i));
+      diffs.push_back(in.diff(i));
+    }
+  };
+  add(updates.oks, kRowTag);
+  add(updates.errs, kErrorTag);
+  return persist::Updates::adopt(std::move(rows), std::move(offsets), std::move(times), std::move(diffs));
 }
 
 Result<CollectionUpdates> from_persist(const persist::Updates& updates, persist::ShardId shard) {
@@ -153,8 +165,10 @@ class PersistGroup final : public LedgerGroup {
         });
   }
 
-  std::unique_ptr<LedgerBatchBuilder> build(GlobalId id) override {
-    return std::make_unique<PersistBatchBuilder>(scheduler_, group_->build_batch(shard_of(id)));
+  std::unique_ptr<LedgerBatchBuilder> build(GlobalId id, BatchTimes times) override {
+    persist::BatchOptions options;
+    if (times == BatchTimes::kOfCommit) options = {.timeless = true, .first_part_bytes = kFirstPartBytes};
+    return std::make_unique<PersistBatchBuilder>(scheduler_, group_->build_batch(shard_of(id), options));
   }
 
   void allow_compaction(GlobalId id, SqlTime since) override {

@@ -31,6 +31,37 @@ Future<T> unknown(GlobalId id) {
   return Future<T>::ready(fail(ErrorCode::kNotFound, "no collection " + to_string(id)));
 }
 
+class StagedBatch final : public StagedRows {
+ public:
+  explicit StagedBatch(LedgerBatchPtr b) : batch(std::move(b)) {}
+  LedgerBatchPtr batch;
+};
+
+class TableStage final : public RowStage {
+ public:
+  TableStage(base::Scheduler& scheduler, std::unique_ptr<LedgerBatchBuilder> builder)
+      : strand_(scheduler), builder_(std::move(builder)) {}
+  Future<Unit> add(CollectionUpdates updates) override {
+    return Future<Unit>::ready(Unit{}).and_then(
+        strand_, [builder = builder_, updates = std::move(updates)](Unit) mutable {
+          updates.oks.times.assign(1, 0);
+          updates.errs.times.assign(1, 0);
+          return builder->add(std::move(updates));
+        });
+  }
+  Future<StagedRowsPtr> finish() override {
+    return Future<Unit>::ready(Unit{})
+        .and_then(strand_, [builder = builder_](Unit) { return builder->finish(); })
+        .and_then(strand_, [](LedgerBatchPtr batch) {
+          return StagedRowsPtr(std::make_shared<StagedBatch>(std::move(batch)));
+        });
+  }
+
+ private:
+  base::Strand strand_;  // the caller is busy enough
+  std::shared_ptr<LedgerBatchBuilder> builder_;
+};
+
 /// The writer of a view; a newer one makes it useless.
 class ViewWriter final : public CollectionWriter {
  public:
@@ -87,6 +118,11 @@ class StorageService final : public Storage {
     std::vector<WriteGroup::Write> writes;
     for (auto& [id, updates] : commit.appends) {
       writes.push_back({.id = id, .updates = std::move(updates)});
+      const auto staged = commit.staged.find(id);
+      if (staged == commit.staged.end()) continue;
+      for (const StagedRowsPtr& rows : staged->second) {
+        writes.back().batches.push_back(static_cast<const StagedBatch&>(*rows).batch);
+      }
     }
     std::vector<GlobalId> create;
     for (const auto& [id, desc] : commit.create) create.push_back(id);
@@ -98,6 +134,12 @@ class StorageService final : public Storage {
           for (const GlobalId id : drop) groups_.erase(id);
           return Unit{};
         });
+  }
+
+  std::unique_ptr<RowStage> stage(GlobalId table) override {
+    auto group = find(table);
+    if (group != tables_) return nullptr;
+    return std::make_unique<TableStage>(environment_.scheduler, group->build(table, BatchTimes::kOfCommit));
   }
 
   Future<std::unique_ptr<CollectionReader>> open_reader(GlobalId id, SqlTime as_of) override {

@@ -76,7 +76,7 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
   base::Future<Frontiers> published_past(GlobalId id, SqlTime upper);
 
   void allow_compaction(GlobalId id, SqlTime since);
-  std::unique_ptr<LedgerBatchBuilder> build(GlobalId id) { return ledger_->build(id); }
+  std::unique_ptr<LedgerBatchBuilder> build(GlobalId id, BatchTimes times) { return ledger_->build(id, times); }
   base::Future<std::unique_ptr<LedgerReader>> read(GlobalId id, SqlTime as_of) {
     return ledger_->read(id, as_of);
   }

@@ -79,6 +79,46 @@ TEST_CASE("tables: a commit to one table tells readers of another nothing", "[st
   CHECK(told->upper == 21);
 }
 
+TEST_CASE("tables: rows staged ahead are there with their commit, and not before", "[storage]") {
+  Fixture f;
+  auto blob = persist::make_memory_blob();
+  auto consensus = persist::make_memory_consensus();
+  base::Metrics metrics;
+  std::unique_ptr<persist::PersistClient> client;
+  if (GENERATE(false, true)) {
+    client = std::make_unique<persist::PersistClient>(
+        persist::Environment{f.process, *blob, *consensus, *f.logger, metrics}, persist::ClientOptions{.seed = 1});
+    f.storage = f.sim.wait(make_durable_storage({f.process, *f.logger}, *client)).value();
+  }
+  CHECK(f.storage->stage(kOne) == nullptr);
+  f.create_table(kOne, 10);
+  REQUIRE(f.commit(20, kOne, row("a")));
+  auto reader = f.sim.wait(f.storage->open_reader(kOne, 10)).value();
+  auto stage = f.storage->stage(kOne);
+  constexpr int kRows = 6000;
+  for (int i = 0; i < kRows; ++i) {
+    auto added = stage->add(row("staged " + std::to_string(i) + std::string(1000, 'x')));
+    if (i % 1000 == 0) REQUIRE(f.sim.wait(std::move(added)));
+  }
+  const storage_api::StagedRowsPtr rows = f.sim.wait(stage->finish()).value();
+  REQUIRE(f.sim.wait(f.storage->send(storage_api::Advance{kOne, 30})));
+  storage_api::TableCommit commit{.time = 25};
+  commit.appends[kOne] = row("beside");
+  commit.staged[kOne] = {rows};
+  CHECK(f.sim.wait(f.storage->commit(commit)).error().code == ErrorCode::kConflict);
+  commit.time = 40;  // again, with the same rows
+  REQUIRE(f.sim.wait(f.storage->commit(commit)));
+  std::map<SqlTime, int> counts;
+  for (SqlTime upper = 0; upper <= 40;) {
+    const ReadEvent event = f.sim.wait(reader->next()).value();
+    for (std::size_t i = 0; i < event.updates.oks.size(); ++i) ++counts[event.updates.oks.time(i)];
+    upper = event.upper;
+  }
+  CHECK(counts == std::map<SqlTime, int>{{20, 1}, {40, kRows + 1}});
+  reader.reset();
+  f.storage.reset();
+}
+
 TEST_CASE("views: nobody reads them before their first append, and demands reach the writer",
           "[storage]") {
   Fixture f;

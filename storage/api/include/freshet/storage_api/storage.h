@@ -87,11 +87,31 @@ class CollectionWriter {
   virtual void claim(SqlTime upper) = 0;
 };
 
+/// Rows of a table that are stored already, to become part of it with a commit.
+class StagedRows {
+ public:
+  virtual ~StagedRows() = default;
+};
+using StagedRowsPtr = std::shared_ptr<const StagedRows>;
+
+/// Stores many rows before the commit that makes them part of a table, while they come. What is not committed is removed,
+/// at a later start if not earlier. One call at a time, from any thread.
+class RowStage {
+ public:
+  virtual ~RowStage() = default;
+  /// Takes rows and diffs; their `times` are ignored. Resolves when there is room for more. An error comes again in `finish`.
+  virtual base::Future<base::Unit> add(CollectionUpdates updates) = 0;
+  /// The last call.
+  virtual base::Future<StagedRowsPtr> finish() = 0;
+};
+
 /// One change to several tables, atomic and at one time.
 struct TableCommit {
   SqlTime time = 0;
   /// Rows and diffs for each table; their `times` are ignored.
   std::map<GlobalId, CollectionUpdates> appends{};
+  /// Besides; only for tables in `appends`.
+  std::map<GlobalId, std::vector<StagedRowsPtr>> staged{};
   /// Tables that exist from this time on; `appends` may fill them.
   std::vector<std::pair<GlobalId, repr::RelationDesc>> create{};
   std::vector<GlobalId> drop{};
@@ -188,6 +208,9 @@ class Storage {
   /// Tables: all-or-nothing and durable when it resolves. kConflict if `time` is below the logical upper that
   /// was granted to readers, or a table is unknown. The tables' logical upper becomes time + 1. Commits resolve in order.
   virtual base::Future<base::Unit> commit(TableCommit commit) = 0;
+
+  /// For rows of one table, to go out with a later commit. Null if there is no such table.
+  virtual std::unique_ptr<RowStage> stage(GlobalId table) = 0;
 
   /// `as_of` must be at or after the since; the caller keeps it there (AllowCompaction) until it was opened.
   virtual base::Future<std::unique_ptr<CollectionReader>> open_reader(GlobalId id, SqlTime as_of) = 0;
