@@ -77,6 +77,9 @@ struct Committer::State : std::enable_shared_from_this<State> {
         append_updates(at->second.oks, updates.oks);
         append_updates(at->second.errs, updates.errs);
       }
+      for (auto& [id, staged] : queued.write.staged) {
+        std::ranges::move(staged, std::back_inserter(merged.staged[id]));
+      }
       for (auto& created : queued.write.create) merged.create.push_back(std::move(created));
       for (const GlobalId id : queued.write.drop) merged.drop.push_back(id);
     }

@@ -26,6 +26,8 @@ using expr::GlobalId;
 
 struct TableWrite {
   std::map<GlobalId, storage_api::CollectionUpdates> appends{};
+  /// As in TableCommit: only for tables in `appends`.
+  std::map<GlobalId, std::vector<storage_api::StagedRowsPtr>> staged{};
   std::vector<std::pair<GlobalId, repr::RelationDesc>> create{};
   std::vector<GlobalId> drop{};
   /// When, and which tables, the write's content was computed from.

@@ -149,6 +149,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<Outcome> copy_from(const sql::CopyFromPlan& plan);
   /// Adds to the transaction's writes; an autocommit statement commits them now.
   Future<Unit> write(GlobalId table, storage_api::CollectionUpdates updates);
+  /// Rows that are stored already, of a statement that is its own transaction.
+  Future<Unit> write_staged(GlobalId table, storage_api::StagedRowsPtr rows);
   Future<Unit> commit_writes();
 
   // ---- subscribe.cc

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 
+#include <freshet/base/assert.h>
 #include <freshet/base/sqlstate.h>
 #include <freshet/expr/eval.h>
 #include <freshet/repr/row.h>
 #include <freshet/repr/sql_types.h>
 
+#include "client_error.h"
 #include "copy_reader.h"
 #include "inline_views.h"
 #include "session_state.h"
@@ -198,6 +201,14 @@ Future<Unit> SessionState::write(GlobalId table, CollectionUpdates updates) {
   return Future<Unit>::ready(Unit{});
 }
 
+Future<Unit> SessionState::write_staged(GlobalId table, storage_api::StagedRowsPtr rows) {
+  FRESHET_ASSERT(transaction.single && transaction.writes.empty());
+  TableWrite write;
+  write.appends[table];
+  write.staged[table].push_back(std::move(rows));
+  return services.committer->commit(std::move(write)).and_then(strand, [](SqlTime) { return Unit{}; });
+}
+
 Future<Unit> SessionState::commit_writes() {
   if (transaction.writes.empty()) return Future<Unit>::ready(Unit{});
   TableWrite write{.appends = std::move(transaction.writes)};
@@ -211,7 +222,8 @@ Future<Unit> SessionState::commit_writes() {
 
 namespace {
 
-/// Collects the rows of a COPY; nothing is stored before `finish`.
+/// Collects the rows of a COPY; nothing is to be seen before `finish`. Of a COPY that is its own transaction, and not
+/// small, the rows are stored while they come, so that little is left to do at the end.
 class TableCopy final : public CopyInput {
  public:
   TableCopy(SessionPtr session, sql::CopyFromPlan plan, repr::RelationDesc table)
@@ -231,13 +243,33 @@ class TableCopy final : public CopyInput {
   Future<std::string> finish() override {
     if (auto ended = reader_.finish(); !ended) return failed<std::string>(ended.error());
     if (auto taken = take(); !taken) return failed<std::string>(taken.error());
-    return session_->write(plan_.table, std::move(updates_))
-        .and_then(session_->strand,
-                  [rows = reader_.rows()](Unit) { return "COPY " + std::to_string(rows); });
+    return store().and_then(session_->strand,
+                            [rows = reader_.rows()](Unit) { return "COPY " + std::to_string(rows); });
   }
 
  private:
   static constexpr std::size_t kBatchRows = 8192;
+  static constexpr std::size_t kStageBytes = 1 << 20;
+
+  Future<Unit> store() {
+    if (stage_ == nullptr) return session_->write(plan_.table, std::move(updates_));
+    if (!updates_.empty()) stage_rows();
+    return stage_->finish().then(
+        session_->strand, [session = session_, table = plan_.table](Result<storage_api::StagedRowsPtr> rows) {
+          if (!rows) return failed<Unit>(client_error(rows.error()));
+          return session->write_staged(table, std::move(*rows));
+        });
+  }
+
+  // Nobody waits: a client that is faster than the disk fills the memory, up to a limit.
+  void stage_rows() {
+    const std::size_t size = updates_.oks.rows.byte_size();
+    waiting_->fetch_add(size);
+    stage_->add(std::exchange(updates_, {}))
+        .on_ready(session_->services.scheduler, [waiting = waiting_, size](const Result<Unit>&) {
+          waiting->fetch_sub(size);  // a failure shows in `finish`
+        });
+  }
 
   // Turns the rows read so far into rows of the table.
   Result<void> take() {
@@ -261,12 +293,15 @@ class TableCopy final : public CopyInput {
       }
       data = std::move(converted);
     }
-    if (updates_.oks.rows.byte_size() > kMostBytes) {
-      return fail(sqlstate::kProgramLimitExceeded,
-                  "one COPY may hold at most " + std::to_string(kMostBytes) + " bytes of rows");
+    if (updates_.oks.rows.byte_size() + waiting_->load() > kMostBytes) {
+      return fail(sqlstate::kProgramLimitExceeded, "one COPY may hold at most " + std::to_string(kMostBytes) +
+                                                       " bytes of rows that are not stored");
     }
     codec_.encode(data, 0, rows, updates_.oks.rows);
     updates_.oks.times.assign(1, 0);
+    if (updates_.oks.rows.byte_size() < kStageBytes || !session_->transaction.single) return {};
+    if (stage_ == nullptr) stage_ = session_->services.storage.stage(plan_.table);
+    if (stage_ != nullptr) stage_rows();
     return {};
   }
 
@@ -277,6 +312,9 @@ class TableCopy final : public CopyInput {
   repr::RowCodec codec_;
   CopyReader reader_;
   CollectionUpdates updates_;
+  std::unique_ptr<storage_api::RowStage> stage_;
+  /// Bytes of rows that `stage_` has not taken in yet.
+  std::shared_ptr<std::atomic<std::size_t>> waiting_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace

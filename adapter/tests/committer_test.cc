@@ -29,6 +29,7 @@ class CommitStorage final : public storage_api::Storage {
     commits.push_back(std::move(commit));
     return pending.emplace_back().future();
   }
+  std::unique_ptr<storage_api::RowStage> stage(GlobalId) override { return nullptr; }
   Future<std::unique_ptr<storage_api::CollectionReader>> open_reader(GlobalId, SqlTime) override {
     return Future<std::unique_ptr<storage_api::CollectionReader>>::ready(fail(ErrorCode::kNotFound, "none"));
   }

@@ -212,5 +212,56 @@ TEST_CASE("pgwire: a client that leaves in the middle leaves nothing behind", "[
   CHECK((*rows)[0][0] == "0");
 }
 
+// Large enough that rows are stored while others still come.
+TEST_CASE("pgwire: of a large COPY all rows are there or none", "[sim]") {
+  SimWorld world(7);
+  REQUIRE(world.start());
+  REQUIRE(world.sql("CREATE TABLE t (a int, b text)"));
+  REQUIRE(world.sql("CREATE MATERIALIZED VIEW sums AS SELECT count(*) AS n, sum(a) AS a FROM t"));
+  const auto objects = [&] { return world.sim().wait(world.blob().list("tables"))->size(); };
+  const auto sums = [&] { return world.sql("SELECT n, a FROM sums").value(); };
+  constexpr int kRows = 9000;
+  std::string data;
+  for (int i = 0; i < kRows; ++i) {
+    data += message('d', std::to_string(i) + "\t" + std::string(1000, static_cast<char>('a' + i % 26)) + "\n");
+  }
+  const std::string copy = query("COPY t FROM STDIN");
+  const std::size_t before = objects();
+  auto client = connect(world);
+  client->send(copy + data);
+  CHECK(client->received() == "G");
+  CHECK(objects() > before);
+  client->send(message('d', "broken\n"));
+  CHECK(client->received() == "E22P02 ZI");
+  CHECK(objects() == before);
+  client->send(copy + data);
+  client->send(message('f', zero_ended("not today")));
+  CHECK(client->received() == "G E57014 ZI");
+  CHECK(objects() == before);
+  connect(world)->send(copy + data);  // and leaves
+  world.sim().run_for(std::chrono::seconds(5));
+  CHECK(objects() == before);
+  CHECK(sums() == TextRows{{"0", "NULL"}});
+
+  client->send(copy + data);
+  CHECK(client->received() == "G");
+  client.reset();
+  world.kill();
+  REQUIRE(world.start());
+  CHECK(sums() == TextRows{{"0", "NULL"}});
+  CHECK(objects() <= before);
+
+  client = connect(world);
+  client->send(copy + data + message('c', ""));
+  CHECK(client->received() == "G C:COPY 9000 ZI");
+  const TextRows all{{std::to_string(kRows), std::to_string(kRows * (kRows - 1) / 2)}};
+  CHECK(sums() == all);
+  client.reset();
+  world.kill();
+  REQUIRE(world.start());
+  CHECK(sums() == all);
+  CHECK(world.sql("SELECT count(*), count(DISTINCT b) FROM t").value() == TextRows{{"9000", "26"}});
+}
+
 }  // namespace
 }  // namespace testing

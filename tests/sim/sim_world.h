@@ -67,6 +67,8 @@ class SimWorld {
   freshet::adapter::Adapter& adapter() { return *server_->adapter; }
   freshet::base::Scheduler& scheduler() { return *server_->process; }
   freshet::base::Logger& log() { return *log_; }
+  /// What the world's disk holds; it survives a kill.
+  freshet::persist::Blob& blob() { return *blob_; }
 
   freshet::Result<void> start() {
     server_ = std::make_unique<SimServer>();

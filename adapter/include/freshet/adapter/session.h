@@ -49,7 +49,7 @@ class RowStream {
 class CopyInput {
  public:
   virtual ~CopyInput() = default;
-  /// Errors (22P04, 22P02, …) name the line. Nothing is stored before `finish`.
+  /// Errors (22P04, 22P02, …) name the line. Nothing is to be seen before `finish`.
   virtual Result<void> feed(std::string_view bytes) = 0;
   /// Stores all rows in one commit (or in the transaction); the command tag, "COPY 5".
   virtual base::Future<std::string> finish() = 0;
