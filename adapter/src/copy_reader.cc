@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copy_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -9,6 +10,13 @@
 #include <freshet/repr/utf8.h>
 
 namespace freshet::adapter {
+namespace {
+
+bool named(const std::vector<std::size_t>& columns, std::size_t column) {
+  return std::ranges::find(columns, column) != columns.end();
+}
+
+}  // namespace
 
 CopyReader::CopyReader(sql::CopyOptions options, repr::RelationDesc desc, const repr::TextOptions& text)
     : options_(std::move(options)), desc_(std::move(desc)), format_(text), skip_header_(options_.header) {
@@ -95,6 +103,10 @@ Result<void> CopyReader::finish() {
     return bad("unterminated CSV quoted field");
   }
   if (!partial_.empty()) FRESHET_TRY(line(std::exchange(partial_, {})));
+  if (skip_header_ && options_.header_match) {
+    ++line_;
+    return match_header({});
+  }
   return {};
 }
 
@@ -108,11 +120,56 @@ Result<void> CopyReader::line(std::string_view line) {
   }
   if (std::exchange(skip_header_, false)) {
     first_line_ = line_ + 1;
-    return {};
+    return options_.header_match ? match_header(line) : Result<void>();
   }
   FRESHET_TRY(valid(line));
   if (options_.format != sql::CopyOptions::Format::kCsv) return text_line(line);
-  return quotes_seen_ || builders_.empty() ? csv_line(line) : plain_csv_line(line);
+  const bool plain = !quotes_seen_ && options_.force_not_null.empty() && !builders_.empty();
+  return plain ? plain_csv_line(line) : csv_line(line);
+}
+
+std::size_t CopyReader::count_fields(std::string_view line) const {
+  const bool csv = options_.format == sql::CopyOptions::Format::kCsv;
+  std::size_t count = 1;
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (csv ? quoted && c == options_.escape && c != options_.quote : c == '\\') {
+      ++i;
+    } else if (csv && c == options_.quote) {
+      quoted = !quoted;
+    } else if (c == options_.delimiter && !quoted) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+// The header is a line of as many texts.
+Result<void> CopyReader::match_header(std::string_view line) {
+  const std::size_t wanted = builders_.size();
+  const std::size_t count = wanted == 0 && line.empty() ? 0 : count_fields(line);
+  if (count != wanted) {
+    return bad("wrong number of fields in header line: got " + std::to_string(count) + ", expected " +
+               std::to_string(wanted));
+  }
+  sql::CopyOptions options = options_;
+  options.header = false;
+  options.header_match = false;
+  repr::RelationDesc texts{.type = {}, .names = desc_.names};
+  texts.type.columns.assign(wanted, {repr::TypeKind::kText, true});
+  CopyReader reader(std::move(options), std::move(texts));
+  FRESHET_TRY(reader.read(std::string(line) + "\n", 1));
+  const std::vector<repr::ColumnPtr> names = reader.take();
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const repr::Datum name = names[i]->datum(0, repr::TypeKind::kText);
+    if (!name.is_null() && name.get<std::string>() == desc_.names[i]) continue;
+    const std::string got = name.is_null() ? "null value (\"" + options_.null_text + "\")"
+                                           : "\"" + name.get<std::string>() + "\"";
+    return bad("column name mismatch in header line field " + std::to_string(i + 1) + ": got " + got +
+               ", expected \"" + desc_.names[i] + "\"");
+  }
+  return {};
 }
 
 Result<void> CopyReader::valid(std::string_view text) const {
@@ -247,7 +304,7 @@ Result<void> CopyReader::csv_line(std::string_view line) {
     const std::size_t plain = line.find(options_.delimiter, at);
     const std::string_view slice = line.substr(at, plain == std::string_view::npos ? plain : plain - at);
     if (slice.find(options_.quote) == std::string_view::npos) {
-      FRESHET_TRY(field(column, slice, slice == options_.null_text));
+      FRESHET_TRY(field(column, slice, slice == options_.null_text && !named(options_.force_not_null, column)));
       at = plain == std::string_view::npos ? line.size() + 1 : plain + 1;
     } else {
       scratch_.clear();
@@ -272,7 +329,7 @@ Result<void> CopyReader::csv_line(std::string_view line) {
         }
       }
       if (quoted) return bad("unterminated CSV quoted field");
-      FRESHET_TRY(field(column, scratch_, false));
+      FRESHET_TRY(field(column, scratch_, scratch_ == options_.null_text && named(options_.force_null, column)));
       at = at >= line.size() ? line.size() + 1 : at + 1;
     }
     ++column;

@@ -42,6 +42,8 @@ class CopyReader {
   Result<void> text_line(std::string_view line);
   Result<void> csv_line(std::string_view line);
   Result<void> plain_csv_line(std::string_view line);  // in which nothing is quoted
+  Result<void> match_header(std::string_view line);
+  [[nodiscard]] std::size_t count_fields(std::string_view line) const;
   [[nodiscard]] std::size_t csv_end(std::string_view bytes);
   Result<void> field(std::size_t column, std::string_view value, bool null);
   bool quick_field(std::size_t column, std::string_view value);

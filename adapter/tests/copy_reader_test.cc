@@ -84,6 +84,34 @@ TEST_CASE("copy reader: csv", "[adapter]") {
   check_everywhere(escape, "1,\"say \\\"hi\\\"\nthere\"\n2,two\n", "[1][say \"hi\"\nthere];[2][two];");
 }
 
+TEST_CASE("copy reader: HEADER MATCH compares the names, in PostgreSQL's words", "[adapter]") {
+  sql::CopyOptions match = csv();
+  match.header = match.header_match = true;
+  check_everywhere(match, "a,\"b\"\n1,one\n", "[1][one];");
+  check_everywhere(match, "b,a\n1,x\n",
+                   "22P04 column name mismatch in header line field 1: got \"b\", expected \"a\" (COPY line 1)");
+  check_everywhere(match, "a,\n1,x\n",
+                   "22P04 column name mismatch in header line field 2: got null value (\"\"), expected \"b\" (COPY line 1)");
+  check_everywhere(match, "zzz\n1,x\n", "22P04 wrong number of fields in header line: got 1, expected 2 (COPY line 1)");
+  check_everywhere(match, "a,b,c\n1,x\n", "22P04 wrong number of fields in header line: got 3, expected 2 (COPY line 1)");
+  check_everywhere(match, "a,\"x,\"\"\ny\"\n1,x\n",
+                   "22P04 column name mismatch in header line field 2: got \"x,\"\ny\", expected \"b\" (COPY line 1)");
+  CHECK(read_all(match, {}) == "22P04 wrong number of fields in header line: got 1, expected 2 (COPY line 1)");
+  sql::CopyOptions text;
+  text.header = text.header_match = true;
+  check_everywhere(text, "a\tb\n1\tone\n", "[1][one];");
+  check_everywhere(text, "a\t\\N\n1\tone\n",
+                   "22P04 column name mismatch in header line field 2: got null value (\"\\N\"), expected \"b\" (COPY line 1)");
+  check_everywhere(text, "a\\\tb\n1\tone\n", "22P04 wrong number of fields in header line: got 1, expected 2 (COPY line 1)");
+}
+
+TEST_CASE("copy reader: FORCE_NULL and FORCE_NOT_NULL", "[adapter]") {
+  sql::CopyOptions options = csv();
+  options.force_null = {0};
+  options.force_not_null = {1};
+  check_everywhere(options, "\"\",\n,\"\"\n", "NULL[];NULL[];");
+}
+
 TEST_CASE("copy reader: a broken line is named, with PostgreSQL's codes", "[adapter]") {
   const sql::CopyOptions text;
   check_everywhere(text, "1\tone\n2\n", "22P04 missing data for column \"b\" (COPY line 2)");

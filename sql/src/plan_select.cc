@@ -268,6 +268,21 @@ bool is_star_option(const PgQuery__Node* argument) {
   return argument != nullptr && argument->node_case == PG_QUERY__NODE__NODE_A_STAR;
 }
 
+/// HEADER: a Boolean, or MATCH for COPY FROM.
+Result<void> copy_header(const PgQuery__CopyStmt& copy, const PgQuery__DefElem& option, std::string value,
+                         CopyOptions& options) {
+  for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  options.header_match = value == "match";
+  options.header = option.arg == nullptr || options.header_match || value == "true" || value == "on" || value == "1";
+  if (!options.header && value != "false" && value != "off" && value != "0") {
+    return fail(error_at(sqlstate::kSyntaxError, "header requires a Boolean value or \"match\"", -1));
+  }
+  if (options.header_match && copy.is_from == 0) {
+    return fail(error_at(sqlstate::kFeatureNotSupported, "cannot use \"match\" with HEADER in COPY TO", -1));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CopyOptions> Planner::copy_options(const PgQuery__CopyStmt& copy, const repr::RelationDesc& desc) {
@@ -298,8 +313,7 @@ Result<CopyOptions> Planner::copy_options(const PgQuery__CopyStmt& copy, const r
     } else if (name == "escape") {
       escape = value;
     } else if (name == "header") {
-      options.header_match = value == "match";
-      options.header = option.arg == nullptr || options.header_match || value == "true" || value == "on" || value == "1";
+      FRESHET_TRY(copy_header(copy, option, value, options));
     } else if (name == "force_quote") {
       options.force_quote_all = is_star_option(option.arg);
       if (!options.force_quote_all) options.force_quote = FRESHET_TRY(option_columns(option.arg, desc, name));
@@ -332,6 +346,9 @@ Result<CopyOptions> Planner::copy_options(const PgQuery__CopyStmt& copy, const r
   if (options.format == CopyOptions::Format::kBinary && (delimiter || null_text)) {
     return fail(error_at(sqlstate::kSyntaxError,
                          std::string("cannot specify ") + (delimiter ? "DELIMITER" : "NULL") + " in BINARY mode", -1));
+  }
+  if (options.format == CopyOptions::Format::kBinary && options.header) {
+    return fail(error_at(sqlstate::kFeatureNotSupported, "cannot specify HEADER in BINARY mode", -1));
   }
   return options;
 }
