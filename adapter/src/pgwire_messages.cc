@@ -205,7 +205,15 @@ Result<repr::DatumRow> decode_parameters(const BindMessage& bind, const std::vec
     }
     repr::SqlType type = types[i].kind() == repr::TypeKind::kUnknown ? repr::TypeKind::kText : types[i];
     if (format_of(bind.parameter_formats, i) == 1) {
-      row.push_back(FRESHET_TRY(repr::from_binary(*bind.parameters[i], type)));
+      auto value = repr::from_binary(*bind.parameters[i], type);
+      if (!value) {
+        Error error = value.error();
+        if (error.message == "incorrect binary data format") {
+          error.message += " in bind parameter " + std::to_string(i + 1);
+        }
+        return fail(std::move(error));
+      }
+      row.push_back(std::move(*value));
     } else {
       FRESHET_TRY(repr::utf8::validate(*bind.parameters[i]));
       row.push_back(FRESHET_TRY(repr::from_text(*bind.parameters[i], type, {.time_zone = time_zone})));

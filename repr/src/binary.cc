@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL's binary send and receive formats.
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -43,8 +44,13 @@ struct Writer {
         put(out, value);
     }
   }
-  void operator()(float value) const { put(out, std::bit_cast<std::uint32_t>(value)); }
-  void operator()(double value) const { put(out, std::bit_cast<std::uint64_t>(value)); }
+  // All NaNs are one value: the one that 'NaN' is in PostgreSQL.
+  void operator()(float value) const {
+    put(out, std::isnan(value) ? std::uint32_t{0x7fc00000} : std::bit_cast<std::uint32_t>(value));
+  }
+  void operator()(double value) const {
+    put(out, std::isnan(value) ? std::uint64_t{0x7ff8000000000000} : std::bit_cast<std::uint64_t>(value));
+  }
   void operator()(const Numeric& value) const { out += value.to_binary(); }
   void operator()(const Interval& value) const {
     put(out, value.micros);
@@ -80,11 +86,18 @@ struct Writer {
   }
 };
 
-base::Unexpected wrong_length() {
+constexpr const char* kIncorrectFormat = "incorrect binary data format";
+
+base::Unexpected too_short() {
   return fail(sqlstate::kProtocolViolation, "insufficient data left in message");
 }
 base::Unexpected bad_bytes(std::string message) {
   return fail(sqlstate::kInvalidBinaryRepresentation, std::move(message));
+}
+
+/// A value of another size than its type's.
+base::Unexpected wrong_length(std::string_view bytes, std::size_t wanted) {
+  return bytes.size() < wanted ? too_short() : bad_bytes(kIncorrectFormat);
 }
 
 class Reader {
@@ -123,11 +136,11 @@ Result<Datum> read_int64(std::string_view bytes, const SqlType& type) {
   if (type.kind() == TypeKind::kOid || type.kind() == TypeKind::kRegclass ||
       type.kind() == TypeKind::kRegtype || type.kind() == TypeKind::kRegproc) {
     std::uint32_t oid;
-    if (!Reader(bytes).whole(oid)) return wrong_length();
+    if (!Reader(bytes).whole(oid)) return wrong_length(bytes, sizeof oid);
     return Datum(std::int64_t{oid});
   }
   std::int64_t value;
-  if (!Reader(bytes).whole(value)) return wrong_length();
+  if (!Reader(bytes).whole(value)) return wrong_length(bytes, sizeof value);
   switch (type.kind()) {
     case TypeKind::kTime:
       if (value < 0 || value > kMicrosPerDay) return field_overflow("time out of range");
@@ -145,7 +158,7 @@ Result<Datum> read_int64(std::string_view bytes, const SqlType& type) {
 
 Result<Datum> read_int32(std::string_view bytes, const SqlType& type) {
   std::int32_t value;
-  if (!Reader(bytes).whole(value)) return wrong_length();
+  if (!Reader(bytes).whole(value)) return wrong_length(bytes, sizeof value);
   if (type.kind() == TypeKind::kDate && !is_infinite_date(value) && !is_valid_date(value)) {
     return field_overflow("date out of range");
   }
@@ -155,15 +168,16 @@ Result<Datum> read_int32(std::string_view bytes, const SqlType& type) {
 Result<Datum> read_interval_binary(std::string_view bytes, const SqlType& type) {
   Interval value;
   Reader in(bytes);
-  if (!in.take(value.micros) || !in.take(value.days) || !in.whole(value.months))
-    return wrong_length();
+  if (!in.take(value.micros) || !in.take(value.days) || !in.whole(value.months)) {
+    return wrong_length(bytes, sizeof value.micros + sizeof value.days + sizeof value.months);
+  }
   return Datum(FRESHET_TRY(apply_interval_typmod(value, type.typmod())));
 }
 
 Result<Datum> read_string_binary(std::string_view bytes, const SqlType& type) {
   if (type.kind() == TypeKind::kBytea) return Datum(std::string(bytes));
   if (type.kind() == TypeKind::kPgChar) {
-    if (bytes.size() != 1) return wrong_length();
+    if (bytes.size() != 1) return wrong_length(bytes, 1);
     if (bytes == std::string_view("\0", 1)) return Datum(std::string());
   }
   if (auto valid = utf8::validate(bytes); !valid) return fail(valid.error());
@@ -174,15 +188,19 @@ Result<Datum> read_elements(Reader& in, ArrayValue array, std::int64_t count, co
   for (std::int64_t i = 0; i < count; ++i) {
     std::int32_t size;
     std::string_view element;
-    if (!in.take(size)) return wrong_length();
+    if (!in.take(size)) return too_short();
     if (size == -1) {
       array.elements.emplace_back();
       continue;
     }
-    if (!in.take_bytes(size, element)) return wrong_length();
-    array.elements.push_back(FRESHET_TRY(from_binary(element, type.element())));
+    if (!in.take_bytes(size, element)) return bad_bytes("insufficient data left in message");
+    auto value = from_binary(element, type.element());
+    if (!value && value.error().message == kIncorrectFormat) {
+      return bad_bytes("improper binary format in array element " + std::to_string(i + 1));
+    }
+    array.elements.push_back(FRESHET_TRY(std::move(value)));
   }
-  if (!in.at_end()) return wrong_length();
+  if (!in.at_end()) return bad_bytes(kIncorrectFormat);
   return Datum(std::make_shared<const ArrayValue>(std::move(array)));
 }
 
@@ -191,10 +209,11 @@ Result<Datum> read_array_binary(std::string_view bytes, const SqlType& type) {
   std::int32_t dimensions;
   std::int32_t flags;
   std::uint32_t oid;
-  if (!in.take(dimensions) || !in.take(flags) || !in.take(oid)) return wrong_length();
-  if (dimensions < 0 || dimensions > 6) {
-    return bad_bytes("number of array dimensions (" + std::to_string(dimensions) +
-                     ") exceeds the maximum allowed (6)");
+  if (!in.take(dimensions) || !in.take(flags) || !in.take(oid)) return too_short();
+  if (dimensions < 0) return bad_bytes("invalid number of dimensions: " + std::to_string(dimensions));
+  if (dimensions > 6) {
+    return fail(sqlstate::kProgramLimitExceeded,
+                "number of array dimensions (" + std::to_string(dimensions) + ") exceeds the maximum allowed (6)");
   }
   if (flags != 0 && flags != 1) return bad_bytes("invalid array flags");
   if (oid != type_oid(type.element())) {
@@ -206,12 +225,17 @@ Result<Datum> read_array_binary(std::string_view bytes, const SqlType& type) {
   std::int64_t count = dimensions == 0 ? 0 : 1;
   for (std::int32_t i = 0; i < dimensions; ++i) {
     ArrayValue::Dimension dimension;
-    if (!in.take(dimension.length) || !in.take(dimension.lower)) return wrong_length();
-    if (dimension.length < 0 || dimension.lower > INT32_MAX - dimension.length) {
-      return bad_bytes("invalid array dimensions");
+    if (!in.take(dimension.length) || !in.take(dimension.lower)) return too_short();
+    constexpr std::int64_t kMostElements = 134'217'727;
+    if (dimension.length >= 0) count *= dimension.length;
+    if (dimension.length < 0 || count > kMostElements) {
+      return fail(sqlstate::kProgramLimitExceeded,
+                  "array size exceeds the maximum allowed (" + std::to_string(kMostElements) + ")");
     }
-    count *= dimension.length;
-    if (count > static_cast<std::int64_t>(bytes.size())) return wrong_length();
+    if (dimension.lower > INT32_MAX - dimension.length) {
+      return fail(sqlstate::kProgramLimitExceeded, "array lower bound is too large: " + std::to_string(dimension.lower));
+    }
+    if (count > static_cast<std::int64_t>(bytes.size())) return too_short();
     array.dimensions.push_back(dimension);
   }
   if (count == 0) array.dimensions.clear();
@@ -251,11 +275,11 @@ std::string to_binary(const Datum& datum, const SqlType& type) {
 Result<Datum> from_binary(std::string_view bytes, const SqlType& type) {
   switch (type.physical()) {
     case PhysicalType::kBool:
-      if (bytes.size() != 1) return wrong_length();
+      if (bytes.size() != 1) return wrong_length(bytes, 1);
       return Datum(bytes.front() != 0);
     case PhysicalType::kInt16: {
       std::int16_t value;
-      if (!Reader(bytes).whole(value)) return wrong_length();
+      if (!Reader(bytes).whole(value)) return wrong_length(bytes, sizeof value);
       return Datum(value);
     }
     case PhysicalType::kInt32:
@@ -264,12 +288,12 @@ Result<Datum> from_binary(std::string_view bytes, const SqlType& type) {
       return read_int64(bytes, type);
     case PhysicalType::kFloat: {
       std::uint32_t bits;
-      if (!Reader(bytes).whole(bits)) return wrong_length();
+      if (!Reader(bytes).whole(bits)) return wrong_length(bytes, sizeof bits);
       return Datum(std::bit_cast<float>(bits));
     }
     case PhysicalType::kDouble: {
       std::uint64_t bits;
-      if (!Reader(bytes).whole(bits)) return wrong_length();
+      if (!Reader(bytes).whole(bits)) return wrong_length(bytes, sizeof bits);
       return Datum(std::bit_cast<double>(bits));
     }
     case PhysicalType::kNumeric: {
@@ -280,7 +304,7 @@ Result<Datum> from_binary(std::string_view bytes, const SqlType& type) {
       return read_interval_binary(bytes, type);
     case PhysicalType::kUuid: {
       Uuid uuid;
-      if (bytes.size() != uuid.size()) return wrong_length();
+      if (bytes.size() != uuid.size()) return wrong_length(bytes, uuid.size());
       std::memcpy(uuid.data(), bytes.data(), uuid.size());
       return Datum(uuid);
     }

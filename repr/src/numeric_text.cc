@@ -253,21 +253,22 @@ std::string Numeric::to_binary() const {
 }
 
 Result<Numeric> Numeric::from_binary(std::string_view bytes) {
-  if (bytes.size() < 8 || bytes.size() % 2 != 0) {
+  if (bytes.size() < 8) {
     return fail(sqlstate::kProtocolViolation, "insufficient data left in message");
   }
   const auto count = static_cast<std::size_t>(get16(bytes, 0));
   const auto weight = static_cast<std::int16_t>(get16(bytes, 2));
   const int sign = get16(bytes, 4);
   const int scale = get16(bytes, 6);
-  if (bytes.size() != 8 + 2 * count) {
+  const bool finite = sign == 0 || sign == kSignNegative;
+  if (!finite && sign != kSignNaN && sign != kSignInfinity && sign != kSignNegativeInfinity) return bad_binary("sign");
+  if (scale > kMaxScale) return bad_binary("scale");
+  if (bytes.size() < 8 + 2 * count) {
     return fail(sqlstate::kProtocolViolation, "insufficient data left in message");
   }
-  if (sign == kSignNaN) return nan();
-  if (sign == kSignInfinity) return infinity();
-  if (sign == kSignNegativeInfinity) return infinity(true);
-  if (sign != 0 && sign != kSignNegative) return bad_binary("sign");
-  if (scale > kMaxScale) return bad_binary("scale");
+  if (bytes.size() > 8 + 2 * count) {
+    return fail(sqlstate::kInvalidBinaryRepresentation, "incorrect binary data format");
+  }
   Decimal decimal;
   decimal.negative = sign == kSignNegative;
   for (std::size_t i = 0; i < count; ++i) {
@@ -276,6 +277,8 @@ Result<Numeric> Numeric::from_binary(std::string_view bytes) {
     std::string four = std::to_string(group);
     decimal.digits += std::string(4 - four.size(), '0') + four;
   }
+  if (sign == kSignNaN) return nan();
+  if (!finite) return infinity(sign == kSignNegativeInfinity);
   // The last group stands at 10000^(weight - count + 1).
   const std::int64_t shown = 4 * (static_cast<std::int64_t>(count) - 1 - weight);
   if (count == 0 || shown == scale) {

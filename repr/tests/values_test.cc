@@ -81,6 +81,47 @@ TEST_CASE("binary: every value is read back as it was written, and cut bytes are
   }
 }
 
+TEST_CASE("binary: bytes of a wrong size or form are told as PostgreSQL tells them", "[repr][binary]") {
+  const auto told = [](std::string_view bytes, const SqlType& type) {
+    const auto value = from_binary(bytes, type);
+    return value ? "read" : std::string(value.error().sqlstate.view()) + " " + value.error().message;
+  };
+  const auto words = [](std::initializer_list<std::uint32_t> values) {
+    std::string out;
+    for (const std::uint32_t value : values) {
+      for (const int shift : {24, 16, 8, 0}) out.push_back(static_cast<char>(value >> shift));
+    }
+    return out;
+  };
+  const std::string shorter = "08P01 insufficient data left in message";
+  const std::string longer = "22P03 incorrect binary data format";
+  for (const TypeKind kind : {TypeKind::kInt2, TypeKind::kInt4, TypeKind::kInt8, TypeKind::kFloat4, TypeKind::kFloat8,
+                              TypeKind::kDate, TypeKind::kInterval, TypeKind::kUuid, TypeKind::kBool}) {
+    CAPTURE(to_string(SqlType(kind)));
+    CHECK(told("", kind) == shorter);
+    CHECK(told(std::string(17, '1'), kind) == longer);
+  }
+  CHECK(told(words({0, 0xd000ff00}), TypeKind::kNumeric) == "22P03 invalid scale in external \"numeric\" value");
+  CHECK(told(words({0, 0x10000000}), TypeKind::kNumeric) == "22P03 invalid sign in external \"numeric\" value");
+  CHECK(told(words({0x10000, 0xc0000000}) + "\x27\x10", TypeKind::kNumeric) ==
+        "22P03 invalid digit in external \"numeric\" value");
+  CHECK(told(words({0x10000, 0}), TypeKind::kNumeric) == shorter);
+  CHECK(told(words({0, 0, 0}), TypeKind::kNumeric) == longer);
+  const SqlType array = SqlType::array_of(TypeKind::kInt4);
+  CHECK(told(words({7, 0, 23}), array) == "54000 number of array dimensions (7) exceeds the maximum allowed (6)");
+  CHECK(told(words({0xffffffff, 0, 23}), array) == "22P03 invalid number of dimensions: -1");
+  for (const std::uint32_t length : {200'000'000u, 0xffffffffu}) {
+    CHECK(told(words({1, 0, 23, length, 1}), array) == "54000 array size exceeds the maximum allowed (134217727)");
+  }
+  CHECK(told(words({1, 0, 23, 2, 0x7fffffff}), array) == "54000 array lower bound is too large: 2147483647");
+  CHECK(told(words({1, 0, 23, 1, 1, 5, 0}) + "1", array) == "22P03 improper binary format in array element 1");
+  CHECK(told(words({1, 0, 23, 1, 1, 4, 0, 0}), array) == longer);
+  CHECK(told(words({1, 0, 23, 1, 1, 4}), array) == "22P03 insufficient data left in message");
+  CHECK(to_binary(*from_binary(words({0x7fffffff, 0xffffffff}), TypeKind::kFloat8), TypeKind::kFloat8) ==
+        words({0x7ff80000, 0}));
+  CHECK(to_binary(*from_binary(words({0x7fffffff}), TypeKind::kFloat4), TypeKind::kFloat4) == words({0x7fc00000}));
+}
+
 TEST_CASE("text: random input is a value or an error, never more", "[repr][text][property]") {
   testing::Random random = testing::seeded_random(13);
   constexpr std::string_view kAlphabet = "0123456789-+:./TZPYMDe ,{}[]\"\\=abcnul\t@";
