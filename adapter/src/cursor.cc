@@ -147,6 +147,7 @@ Future<Outcome> SessionState::open_cursor(const sql::DeclarePlan& plan) {
         Portal portal;
         portal.description = std::make_shared<const StatementDescription>(StatementDescription{.columns = rows.desc});
         portal.hold = hold;
+        portal.number = self->next_portal++;
         portal.cursor = std::make_shared<CursorStream>(self->services.scheduler, self->strand,
                                                        std::move(rows.stream));
         self->portals[name] = std::move(portal);

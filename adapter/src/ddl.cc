@@ -499,8 +499,13 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
 
 Future<Outcome> SessionState::run_ddl(std::shared_ptr<const sql::Plan> plan, std::string tag) {
   if (transaction.kind == Transaction::Kind::kExplicit || !transaction.writes.empty()) {
+    Error error = sql_error(sqlstate::kActiveSqlTransaction, tag + " cannot run inside a transaction block");
+    error.hint = "Most drivers begin a transaction by themselves: switch them to autocommit.";
+    return failed<Outcome>(std::move(error));
+  }
+  if (transaction.read_only) {
     return failed<Outcome>(
-        sql_error(sqlstate::kActiveSqlTransaction, tag + " cannot run inside a transaction block"));
+        sql_error(sqlstate::kReadOnlySqlTransaction, "cannot execute " + tag + " in a read-only transaction"));
   }
   return std::make_shared<Ddl>(shared_from_this(), std::move(plan), std::move(tag))->run();
 }

@@ -10,7 +10,8 @@ namespace {
 
 /// Statements that a failed transaction block still takes.
 bool ends_transaction(sql::StatementKind kind) {
-  return kind == sql::StatementKind::kCommit || kind == sql::StatementKind::kRollback;
+  return kind == sql::StatementKind::kCommit || kind == sql::StatementKind::kRollback ||
+         kind == sql::StatementKind::kRollbackTo;
 }
 
 Error aborted() {
@@ -23,7 +24,7 @@ Error aborted() {
 SessionState::SessionState(Services& s, SessionStartup startup, std::uint32_t process,
                            std::uint32_t secret)
     : services(s), strand(s.scheduler), user(std::move(startup.user)), process_id(process),
-      secret_key(secret), variables(s.config.version) {
+      secret_key(secret), variables(s.config.version, user) {
   (void)variables.set_default("database", startup.database);
 }
 
@@ -87,7 +88,7 @@ Result<Outcome> SessionState::finish_statement(Result<Outcome> outcome) {
 void SessionState::fail_transaction() {
   if (transaction.kind == Transaction::Kind::kExplicit) {
     transaction.failed = true;
-    transaction.writes.clear();
+    if (transaction.savepoints.empty()) transaction.writes.clear();
   } else {
     rollback();
   }
@@ -230,6 +231,7 @@ Result<Unit> SessionState::bind_portal(std::string name, PreparedStatement& prep
     portal.parameters = std::move(parameters);
     portal.description = prepared.description;
   }
+  portal.number = next_portal++;
   portals[std::move(name)] = std::move(portal);
   return Unit{};
 }
@@ -298,6 +300,7 @@ std::optional<RowBatch> SessionState::lookup(const std::string& name, bool last)
   auto rows = try_lookup(*portal.planned, portal.parameters, alone);
   if (!rows) return std::nullopt;
   ++transaction.statements;
+  transaction.queried = true;
   portal.executed = true;
   portal.tag = [](std::uint64_t count) { return "SELECT " + std::to_string(count); };
   return rows;
@@ -331,6 +334,7 @@ Future<Outcome> SessionState::prepared_statement(const sql::Plan& plan) {
     }
     return done("DEALLOCATE");
   }
+  if (plan.as<sql::UnlistenPlan>()) return done("UNLISTEN");
   if (const auto* discard = plan.as<sql::DiscardPlan>()) {
     switch (discard->what) {
       case sql::DiscardPlan::What::kAll:

@@ -25,12 +25,23 @@ namespace freshet::adapter {
 using base::Future;
 using base::Unit;
 
+/// What ROLLBACK TO goes back to.
+struct Savepoint {
+  std::string name;
+  std::map<GlobalId, std::size_t> writes{};  ///< How many updates of each table.
+  bool read_only = false;
+  Variables::Saved variables{};
+  std::uint64_t next_portal = 0;
+};
+
 /// What a transaction has read and written so far.
 struct Transaction {
   enum class Kind : std::uint8_t { kNone, kImplicit, kExplicit };
   Kind kind = Kind::kNone;
   bool failed = false;
   bool read_only = false;
+  /// A statement has looked at data: the modes are settled.
+  bool queried = false;
   /// Microseconds since the epoch: now() of every statement.
   std::uint64_t started = 0;
   /// An implicit transaction of one statement, which may be tried again after a conflict.
@@ -41,6 +52,7 @@ struct Transaction {
   Hold hold{};
   std::map<GlobalId, storage_api::CollectionUpdates> writes{};
   std::set<GlobalId> read_tables{};
+  std::vector<Savepoint> savepoints{};
 };
 
 using DescriptionPtr = std::shared_ptr<const StatementDescription>;
@@ -81,6 +93,7 @@ struct Portal {
   std::shared_ptr<CursorStream> cursor{};  ///< Of DECLARE: FETCH and Execute share it.
   bool hold = false;
   std::uint64_t sent = 0;
+  std::uint64_t number = 0;  ///< In the order in which they were opened.
 };
 
 /// With a count, that many rows in that order are enough; more may come.
@@ -180,6 +193,14 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void rollback();
   void end_transaction(bool committed);
   Future<Outcome> control(const sql::Plan& plan, std::string_view begin_tag);
+  Result<void> begin_block(const sql::TransactionModes& modes);
+  Result<void> set_modes(const sql::SetTransactionPlan& plan);
+  Result<void> apply_modes(const sql::TransactionModes& modes);
+  Future<Outcome> end_block(bool commits, bool chain);
+  Result<std::string> savepoint(const sql::SavepointPlan& plan);
+  void roll_back_to(const Savepoint& savepoint);
+  /// SET, in which a transaction that has begun to look at data keeps its modes.
+  Result<void> set_variable(std::string_view name, const std::optional<std::vector<std::string>>& values, bool local);
   [[nodiscard]] TransactionStatus status() const;
   void drop_portals(bool committed);
 
@@ -201,6 +222,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Transaction transaction;
   std::map<std::string, PreparedStatement> statements;
   std::map<std::string, Portal> portals;
+  std::uint64_t next_portal = 0;
   std::function<void(Notice)> on_notice;
   std::function<void(std::string, std::string)> on_variable;
   /// Stops whatever runs now; set by the step that can be stopped.

@@ -39,6 +39,13 @@ bool is_ddl(const sql::Plan& plan) {
       plan.node);
 }
 
+/// Looks at data or changes it.
+bool takes_snapshot(const sql::Plan& plan) {
+  return plan.as<sql::SelectPlan>() || plan.as<sql::SubscribePlan>() || plan.as<sql::InsertPlan>() ||
+         plan.as<sql::UpdatePlan>() || plan.as<sql::DeletePlan>() || plan.as<sql::CopyFromPlan>() ||
+         plan.as<sql::CopyToPlan>() || plan.as<sql::ExplainPlan>() || plan.as<sql::DeclarePlan>();
+}
+
 }  // namespace
 
 Result<sql::Plan> SessionState::plan_statement(const sql::Statement& statement,
@@ -123,6 +130,7 @@ std::function<std::optional<repr::Datum>(const std::string&)> SessionState::sess
 Future<Outcome> SessionState::execute_plan(std::shared_ptr<const sql::Plan> plan,
                                            std::optional<sql::Statement> statement) {
   const sql::Plan& p = *plan;
+  if (takes_snapshot(p)) transaction.queried = true;
   auto done = [](std::string tag) { return Future<Outcome>::ready(Outcome(CommandDone{std::move(tag)})); };
   if (const auto* select_plan = p.as<sql::SelectPlan>()) return select(*select_plan);
   if (const auto* subscribe_plan = p.as<sql::SubscribePlan>()) {
@@ -147,11 +155,11 @@ Future<Outcome> SessionState::execute_plan(std::shared_ptr<const sql::Plan> plan
   if (is_ddl(p)) return run_ddl(plan, std::string(statement ? statement->tag() : "DDL"));
   if (const auto* explain_plan = p.as<sql::ExplainPlan>()) return explain(*explain_plan);
   if (p.as<sql::BeginPlan>() || p.as<sql::CommitPlan>() || p.as<sql::RollbackPlan>() ||
-      p.as<sql::SetTransactionPlan>()) {
+      p.as<sql::SetTransactionPlan>() || p.as<sql::SavepointPlan>()) {
     return control(p, statement && statement->kind() == sql::StatementKind::kBegin ? statement->tag() : "BEGIN");
   }
   if (const auto* set = p.as<sql::SetVariablePlan>()) {
-    auto assigned = variables.set(set->name, set->values, set->local);
+    auto assigned = set_variable(set->name, set->values, set->local);
     if (!assigned) return failed<Outcome>(assigned.error());
     report_variables();
     return done(std::string(statement ? statement->tag() : "SET"));

@@ -163,10 +163,16 @@ const Variables::Definition* Variables::find(std::string_view name) {
   return nullptr;
 }
 
-Variables::Variables(std::string version) { defaults_["freshet_version"] = std::move(version); }
+Variables::Variables(std::string version, std::string user) {
+  defaults_["freshet_version"] = std::move(version);
+  defaults_["session_authorization"] = std::move(user);
+  changed();
+}
 
 const std::string& Variables::value(const Definition& definition) const {
   if (auto it = values_.find(definition.name); it != values_.end()) return it->second;
+  if (definition.name == "transaction_isolation") return begun_isolation_;
+  if (definition.name == "transaction_read_only") return begun_read_only_;
   if (auto it = defaults_.find(definition.name); it != defaults_.end()) return it->second;
   static const std::map<std::string_view, std::string> kBuiltIn = [] {
     std::map<std::string_view, std::string> all;
@@ -241,7 +247,13 @@ void Variables::changed() {
   ++version_;
   const std::uint64_t ms = std::stoull(*get("statement_timeout"));
   statement_timeout_ms_ = ms == 0 ? std::nullopt : std::optional(ms);
-  default_read_only_ = *get("default_transaction_read_only") == "on";
+  if (!in_transaction_) {
+    const bool asked = values_.contains("default_transaction_isolation") ||
+                       defaults_.contains("default_transaction_isolation");
+    begun_isolation_ = asked ? *get("default_transaction_isolation") : "serializable";
+    begun_read_only_ = *get("default_transaction_read_only");
+  }
+  read_only_ = *get("transaction_read_only") == "on";
 }
 
 Result<void> Variables::set_default(std::string_view name, std::string to) {
@@ -256,8 +268,26 @@ Result<void> Variables::set_default(std::string_view name, std::string to) {
 
 void Variables::reset_all() {
   if (in_transaction_ && !at_begin_) at_begin_ = values_;
+  const Values before = std::exchange(values_, {});
+  for (const char* kept : {"transaction_isolation", "transaction_read_only"}) {
+    if (auto it = before.find(kept); it != before.end()) values_.insert(*it);
+  }
+  report_changes(before);
+  changed();
+}
+
+void Variables::report_changes(const Values& before) {
+  for (const auto& [name, v] : before) changed_.push_back(name);
   for (const auto& [name, v] : values_) changed_.push_back(name);
-  values_.clear();
+}
+
+Variables::Saved Variables::save() const { return {.values = values_, .undo_local = undo_local_}; }
+
+void Variables::restore(const Saved& saved) {
+  if (!at_begin_) return;  // nothing has changed
+  const Values before = std::exchange(values_, saved.values);
+  undo_local_ = saved.undo_local;
+  report_changes(before);
   changed();
 }
 

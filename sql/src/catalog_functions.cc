@@ -38,6 +38,7 @@ constexpr Fixed kFixed[] = {
     {"pg_get_function_result", Fixed::Answer::kNullText},
     {"pg_get_serial_sequence", Fixed::Answer::kNullText},
     {"pg_tablespace_location", Fixed::Answer::kNullText},
+    {"pg_advisory_unlock_all", Fixed::Answer::kNullText},
     {"pg_relation_filepath", Fixed::Answer::kNullText},
     {"pg_encoding_to_char", Fixed::Answer::kUtf8},
     {"getdatabaseencoding", Fixed::Answer::kUtf8},

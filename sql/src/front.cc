@@ -62,6 +62,9 @@ KindAndTag transaction_kind(const PgQuery__TransactionStmt& stmt) {
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_START: return {StatementKind::kBegin, "START TRANSACTION"};
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_COMMIT: return {StatementKind::kCommit, "COMMIT"};
     case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_ROLLBACK: return {StatementKind::kRollback, "ROLLBACK"};
+    case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_SAVEPOINT: return {StatementKind::kSavepoint, "SAVEPOINT"};
+    case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_RELEASE: return {StatementKind::kRelease, "RELEASE"};
+    case PG_QUERY__TRANSACTION_STMT_KIND__TRANS_STMT_ROLLBACK_TO: return {StatementKind::kRollbackTo, "ROLLBACK"};
     default: return {StatementKind::kOther, "OTHER"};
   }
 }
@@ -101,6 +104,7 @@ KindAndTag kind_of(const PgQuery__Node& node) {
       return {StatementKind::kFetch, node.fetch_stmt->ismove ? "MOVE" : "FETCH"};
     case PG_QUERY__NODE__NODE_CLOSE_PORTAL_STMT: return {StatementKind::kClose, "CLOSE CURSOR"};
     case PG_QUERY__NODE__NODE_DISCARD_STMT: return {StatementKind::kDiscard, "DISCARD"};
+    case PG_QUERY__NODE__NODE_UNLISTEN_STMT: return {StatementKind::kUnlisten, "UNLISTEN"};
     case PG_QUERY__NODE__NODE_COMMENT_STMT: return {StatementKind::kComment, "COMMENT"};
     case PG_QUERY__NODE__NODE_ALTER_TABLE_STMT: return {StatementKind::kAlter, "ALTER TABLE"};
     case PG_QUERY__NODE__NODE_RENAME_STMT: return {StatementKind::kAlter, "ALTER TABLE"};

@@ -61,7 +61,10 @@ Result<Plan::Node> Planner::dispatch() {
     case StatementKind::kShowVariable: return show_variable();
     case StatementKind::kBegin:
     case StatementKind::kCommit:
-    case StatementKind::kRollback: return transaction();
+    case StatementKind::kRollback:
+    case StatementKind::kSavepoint:
+    case StatementKind::kRelease:
+    case StatementKind::kRollbackTo: return transaction();
     case StatementKind::kPrepare: return prepare();
     case StatementKind::kExecute: return execute();
     case StatementKind::kDeallocate: return deallocate();
@@ -69,6 +72,7 @@ Result<Plan::Node> Planner::dispatch() {
     case StatementKind::kFetch: return fetch();
     case StatementKind::kClose: return close();
     case StatementKind::kDiscard: return discard();
+    case StatementKind::kUnlisten: return Plan::Node(UnlistenPlan{});
     case StatementKind::kCreateTableAs: return fail(unsupported("CREATE TABLE AS is", -1));
     case StatementKind::kAlter: return fail(unsupported("ALTER is", -1));
     case StatementKind::kComment: return fail(unsupported("COMMENT ON is", -1));

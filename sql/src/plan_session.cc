@@ -50,6 +50,10 @@ Result<Plan::Node> Planner::transaction() {
     case StatementKind::kBegin:
       return Plan::Node(BeginPlan{FRESHET_TRY(modes(nodes(stmt.n_options, stmt.options)))});
     case StatementKind::kCommit: return Plan::Node(CommitPlan{stmt.chain != 0});
+    case StatementKind::kSavepoint: return Plan::Node(SavepointPlan{SavepointPlan::What::kSet, stmt.savepoint_name});
+    case StatementKind::kRelease: return Plan::Node(SavepointPlan{SavepointPlan::What::kRelease, stmt.savepoint_name});
+    case StatementKind::kRollbackTo:
+      return Plan::Node(SavepointPlan{SavepointPlan::What::kRollbackTo, stmt.savepoint_name});
     default: return Plan::Node(RollbackPlan{stmt.chain != 0});
   }
 }

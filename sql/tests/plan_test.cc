@@ -101,6 +101,10 @@ std::string describe(const Plan& plan) {
     for (const auto& argument : p->arguments) text += " " + to_string(argument);
     text += "\n";
   }
+  if (const auto* p = plan.as<SavepointPlan>()) {
+    text += "savepoint " + std::to_string(static_cast<int>(p->what)) + " " + p->name + "\n";
+  }
+  if (plan.as<UnlistenPlan>()) text += "unlisten\n";
   if (const auto* p = plan.as<FetchPlan>()) {
     text += "fetch " + p->name + " " + (p->count ? std::to_string(*p->count) : "all") + (p->timeout_micros ? " timeout " + std::to_string(*p->timeout_micros) : "") + "\n";
   }

@@ -6,7 +6,7 @@
 /// session's own queue (`queue()`), where the caller's continuations should run too.
 ///
 /// Errors carry SQLSTATE, detail, hint and position. An error inside a transaction block fails the block:
-/// until ROLLBACK every statement answers 25P02.
+/// until ROLLBACK, or ROLLBACK TO a savepoint, every statement answers 25P02.
 ///
 ///     auto session = adapter.new_session({.user = "ada"});
 ///     session->prepare("", "SELECT $1::int + 1", {}).and_then(queue, [&](auto description) {

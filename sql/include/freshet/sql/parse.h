@@ -49,6 +49,9 @@ enum class StatementKind : std::uint8_t {
   kBegin,
   kCommit,
   kRollback,
+  kSavepoint,
+  kRelease,
+  kRollbackTo,
   kPrepare,
   kExecute,
   kDeallocate,
@@ -56,6 +59,7 @@ enum class StatementKind : std::uint8_t {
   kFetch,
   kClose,
   kDiscard,
+  kUnlisten,
   kOther,  ///< Parsed, but nothing we can do: planning gives 0A000.
 };
 

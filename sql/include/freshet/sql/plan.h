@@ -240,6 +240,14 @@ struct CommitPlan {
 struct RollbackPlan {
   bool chain = false;
 };
+/// SAVEPOINT, RELEASE, ROLLBACK TO.
+struct SavepointPlan {
+  enum class What : std::uint8_t { kSet, kRelease, kRollbackTo };
+  What what = What::kSet;
+  std::string name;
+};
+/// UNLISTEN: there is no LISTEN, so nothing to do.
+struct UnlistenPlan {};
 
 struct PreparePlan {
   std::string name;
@@ -280,7 +288,7 @@ struct Plan {
                    CreateDatabasePlan, CreateSchemaPlan, CreateTablePlan, CreateViewPlan, CreateIndexPlan,
                    CreateSourcePlan, DropItemsPlan, DropSchemaPlan, DropDatabasePlan, ExplainPlan,
                    SetVariablePlan, ResetAllPlan, ShowVariablePlan, BeginPlan, SetTransactionPlan, CommitPlan,
-                   RollbackPlan, PreparePlan, ExecutePlan, DeallocatePlan, DeclarePlan, FetchPlan,
+                   RollbackPlan, SavepointPlan, UnlistenPlan, PreparePlan, ExecutePlan, DeallocatePlan, DeclarePlan, FetchPlan,
                    ClosePlan, DiscardPlan>;
   Node node;
   /// The type of $1, $2, …
