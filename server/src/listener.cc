@@ -176,8 +176,11 @@ Result<std::unique_ptr<Listener>> listen(const std::string& address, unsigned th
       address.substr(0, colon) == "localhost" ? "127.0.0.1" : address.substr(0, colon), error);
   char* end = nullptr;
   const unsigned long port = std::strtoul(address.c_str() + colon + 1, &end, 10);
-  if (error || *end != '\0' || end == address.c_str() + colon + 1 || port > 65535) {
+  if (error || *end != '\0' || end == address.c_str() + colon + 1) {
     return fail(ErrorCode::kInvalid, "listen address \"" + address + "\" is not HOST:PORT");
+  }
+  if (port > 65535) {
+    return fail(ErrorCode::kInvalid, "port of listen address \"" + address + "\" is not between 0 and 65535");
   }
   auto io = std::make_shared<asio::io_context>(static_cast<int>(threads));
   tcp::acceptor acceptor(*io);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -49,8 +51,28 @@ freshet::Result<std::uint32_t> number(std::string_view name, const std::string& 
   return static_cast<std::uint32_t>(value);
 }
 
-freshet::Result<void> set(Options& options, std::string_view name, std::string value) {
+freshet::Result<bool> one_of(std::string_view name, const std::string& value, std::string_view yes,
+                             std::string_view no) {
+  if (value == yes || value == no) return value == yes;
+  return freshet::fail(freshet::ErrorCode::kInvalid, std::string(name) + " takes " + std::string(yes) + " or " +
+                                                         std::string(no) + ", not \"" + value + "\"");
+}
+
+freshet::Result<freshet::base::LogLevel> log_level(std::string_view name, const std::string& value) {
   using freshet::base::LogLevel;
+  if (value == "debug") return LogLevel::kDebug;
+  if (value == "info") return LogLevel::kInfo;
+  if (value == "warn") return LogLevel::kWarn;
+  if (value == "error") return LogLevel::kError;
+  return freshet::fail(freshet::ErrorCode::kInvalid,
+                       std::string(name) + " takes debug, info, warn or error, not \"" + value + "\"");
+}
+
+constexpr std::string_view kNames[] = {"--data-dir", "--listen",   "--workers",
+                                       "--threads",  "--max-connections", "--engine",
+                                       "--compute-through-bytes", "--log-level"};
+
+freshet::Result<void> set(Options& options, std::string_view name, std::string value) {
   if (name == "--data-dir") {
     options.server.data_directory = std::move(value);
   } else if (name == "--listen") {
@@ -61,21 +83,13 @@ freshet::Result<void> set(Options& options, std::string_view name, std::string v
     options.server.threads = FRESHET_TRY(number(name, value));
   } else if (name == "--max-connections") {
     options.server.max_connections = FRESHET_TRY(number(name, value));
-  } else if (name == "--engine" && (value == "dataflow" || value == "naive")) {
-    options.server.engine = value == "naive" ? ServerConfig::Engine::kNaive : ServerConfig::Engine::kDataflow;
-  } else if (name == "--compute-through-bytes" && (value == "on" || value == "off")) {
-    options.server.commands_through_bytes = value == "on";
-  } else if (name == "--log-level" && value == "debug") {
-    options.log_level = LogLevel::kDebug;
-  } else if (name == "--log-level" && value == "info") {
-    options.log_level = LogLevel::kInfo;
-  } else if (name == "--log-level" && value == "warn") {
-    options.log_level = LogLevel::kWarn;
-  } else if (name == "--log-level" && value == "error") {
-    options.log_level = LogLevel::kError;
+  } else if (name == "--engine") {
+    const bool naive = FRESHET_TRY(one_of(name, value, "naive", "dataflow"));
+    options.server.engine = naive ? ServerConfig::Engine::kNaive : ServerConfig::Engine::kDataflow;
+  } else if (name == "--compute-through-bytes") {
+    options.server.commands_through_bytes = FRESHET_TRY(one_of(name, value, "on", "off"));
   } else {
-    return freshet::fail(freshet::ErrorCode::kInvalid,
-                         "unknown option " + std::string(name) + " " + value);
+    options.log_level = FRESHET_TRY(log_level(name, value));
   }
   return {};
 }
@@ -83,10 +97,14 @@ freshet::Result<void> set(Options& options, std::string_view name, std::string v
 freshet::Result<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 2; i < argc; ++i) {
-    std::string_view name = argv[i];
-    const std::size_t equals = name.find('=');
+    const std::string_view argument = argv[i];
+    const std::size_t equals = argument.find('=');
+    const std::string_view name = argument.substr(0, equals);
+    if (std::ranges::find(kNames, name) == std::end(kNames)) {
+      return freshet::fail(freshet::ErrorCode::kInvalid, "unknown option " + std::string(name));
+    }
     if (equals != std::string_view::npos) {
-      FRESHET_TRY(set(options, name.substr(0, equals), std::string(name.substr(equals + 1))));
+      FRESHET_TRY(set(options, name, std::string(argument.substr(equals + 1))));
       continue;
     }
     if (i + 1 == argc) {
@@ -126,9 +144,14 @@ int main(int argc, char** argv) {
     std::puts("freshet 0.1.0");
     return 0;
   }
+  const auto asks_for_help = [](std::string_view word) { return word == "help" || word == "--help" || word == "-h"; };
+  if (asks_for_help(command) || (argc > 2 && command == "serve" && asks_for_help(argv[2]))) {
+    std::fwrite(kUsage.data(), 1, kUsage.size(), stdout);
+    return 0;
+  }
   if (command != "serve") {
-    std::fwrite(kUsage.data(), 1, kUsage.size(), command == "help" || command == "--help" ? stdout : stderr);
-    return command == "help" || command == "--help" ? 0 : 2;
+    std::fwrite(kUsage.data(), 1, kUsage.size(), stderr);
+    return 2;
   }
   auto options = parse(argc, argv);
   if (!options) {
