@@ -25,6 +25,16 @@ Result<std::string> operator_name(const PgQuery__AExpr& expr) {
   return names.back();
 }
 
+/// A timestamp beside mz_now() is compared as what mz_now() is: a count of milliseconds.
+HirScalarPtr as_milliseconds(HirScalarPtr scalar) {
+  const TypeKind kind = scalar->type.type.kind();
+  if (kind != TypeKind::kTimestamp && kind != TypeKind::kTimestampTz) return scalar;
+  const char* signature = kind == TypeKind::kTimestamp ? "extract(text,timestamp)" : "extract(text,timestamptz)";
+  HirScalarPtr seconds = hir::call(signature, {hir::text("epoch"), std::move(scalar)});
+  return hir::call("*(numeric,numeric)",
+                   {std::move(seconds), hir::literal(repr::Datum(repr::Numeric(1000)), TypeKind::kNumeric)});
+}
+
 }  // namespace
 
 Result<HirScalarPtr> Binder::operator_expr(const PgQuery__AExpr& expr, const ExprContext& context) {
@@ -79,6 +89,8 @@ Result<HirScalarPtr> Binder::simple_operator(const PgQuery__AExpr& expr, const E
   }
   HirScalarPtr left = FRESHET_TRY(expression(expr.lexpr, context));
   HirScalarPtr right = FRESHET_TRY(expression(expr.rexpr, context));
+  if (comparison && left->kind == HirScalar::Kind::kMzNow) right = as_milliseconds(std::move(right));
+  if (comparison && right->kind == HirScalar::Kind::kMzNow) left = as_milliseconds(std::move(left));
   return typing_.binary(op, std::move(left), std::move(right), expr.location);
 }
 
