@@ -125,6 +125,29 @@ Future<SqlTime> SessionState::reached(SqlTime time) {
       });
 }
 
+Error SessionState::not_held(Error error, const std::vector<GlobalId>& ids, SqlTime time,
+                             const std::optional<sql::AsOf>& as_of) const {
+  if (error.sqlstate != sqlstate::kInvalidParameterValue) return error;
+  const repr::TypeKind kind = as_of ? as_of->time.type().type.kind() : repr::TypeKind::kNumeric;
+  const bool as_date = kind == repr::TypeKind::kTimestampTz || kind == repr::TypeKind::kTimestamp;
+  const auto shown = [&](SqlTime t) {
+    if (!as_date) return repr::shown_time(t).to_string();
+    return repr::to_text(repr::Datum(static_cast<std::int64_t>(t) - repr::kPostgresEpoch), repr::TypeKind::kTimestampTz,
+                         {.time_zone = variables.settings(user).time_zone});
+  };
+  const CatalogPtr catalog = services.catalog.get();
+  for (const GlobalId id : ids) {
+    const SqlTime since = services.holds->readable_from({id});
+    const CatalogEntry* entry = catalog->entry(id);
+    if (since <= time || entry == nullptr) continue;
+    error.message = "timestamp " + shown(time) + " is not readable: " + std::string(to_string(entry->item.kind)) +
+                    " \"" + entry->item.name.item + "\" keeps history from " + shown(since) + " on";
+    error.hint = "Create it WITH (RETAIN HISTORY FOR '1 day') to keep more of its history.";
+    break;
+  }
+  return error;
+}
+
 Future<SessionState::ReadResult> SessionState::read(Relation relation, std::optional<sql::AsOf> as_of,
                                                     FirstRows first) {
   const CatalogPtr catalog = services.catalog.get();
@@ -159,7 +182,7 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation, std::opti
         if (!hold && self->services.catalog.get() != catalog) {
           return self->read(std::move(relation), std::move(as_of), std::move(first));
         }
-        if (!hold) return failed<ReadResult>(hold.error());
+        if (!hold) return failed<ReadResult>(self->not_held(hold.error(), planned->imports, time, as_of));
         return self->peek(std::move(*planned), std::move(*hold), std::move(result), std::move(first));
       });
 }

@@ -150,6 +150,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Future<SqlTime> choose_time(std::vector<GlobalId> imports, std::optional<sql::AsOf> as_of);
   /// From now on the transaction reads at `time`, whatever it will read; everything is held there.
   void fix_time(SqlTime time);
+  /// The error of a hold at `time`, in the words of who asked for that time.
+  [[nodiscard]] Error not_held(Error error, const std::vector<GlobalId>& ids, SqlTime time,
+                               const std::optional<sql::AsOf>& as_of) const;
   /// `time`, once reads at it can no longer change; can be cancelled.
   Future<SqlTime> reached(SqlTime time);
   Future<ReadResult> peek(ReadPlan planned, Hold hold, ReadResult result, FirstRows first);

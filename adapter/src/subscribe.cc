@@ -214,7 +214,9 @@ Future<Rows> SessionState::subscribe(const sql::SubscribePlan& plan) {
         expr::DataflowDescription dataflow = FRESHET_TRY(
             shared.dataflows->plan_maintained("subscribe", object, relation, *catalog, as_of));
         std::vector<GlobalId> imports = dataflow.imports();
-        Hold hold = FRESHET_TRY(shared.holds->acquire(imports, as_of));
+        auto held = shared.holds->acquire(imports, as_of);
+        if (!held) return fail(self->not_held(held.error(), imports, as_of, plan.as_of));
+        Hold hold = std::move(*held);
         dataflow.sink_exports[sink] = {.kind = expr::SinkExport::Kind::kSubscribe,
                                        .from = object,
                                        .desc = plan.desc,
