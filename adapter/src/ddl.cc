@@ -44,9 +44,18 @@ Result<EntryPtr> replaceable(const Catalog& catalog, const sql::CreateViewPlan& 
   if (item->kind != wanted) {
     return fail(sqlstate::kWrongObjectType, "\"" + plan.name.item + "\" is not a " + kind);
   }
-  if (!catalog.dependents(item->id).empty()) {
-    return fail(sqlstate::kDependentObjectsStillExist,
-                "cannot replace " + kind + " " + plan.name.item + " because other objects depend on it");
+  const auto& dependents = catalog.dependents(item->id);
+  if (!dependents.empty()) {
+    Error error = sql_error(sqlstate::kDependentObjectsStillExist,
+                            "cannot replace " + kind + " " + plan.name.item + " because other objects depend on it");
+    for (const GlobalId id : dependents) {
+      const sql::CatalogItem& other = *catalog.item(id);
+      error.detail += (error.detail.empty() ? "" : "\n") + std::string(to_string(other.kind)) + " " + other.name.item +
+                      " depends on " + kind + " " + plan.name.item;
+    }
+    error.hint = "Drop it with DROP " + std::string(plan.materialized ? "MATERIALIZED VIEW" : "VIEW") +
+                 " … CASCADE, then create it and them again.";
+    return fail(std::move(error));
   }
   return catalog.entries().find(item->id)->second;
 }

@@ -121,7 +121,12 @@ Result<SqlType> Binder::type(const PgQuery__TypeName& name) {
   const bool shown_as_oid = last == "regnamespace" || last == "regrole" || last == "regprocedure" || last == "regoper";
   const auto plain = repr::type_from_name(shown_as_oid ? std::string_view("oid") : std::string_view(last));
   if (!plain || plain->kind() == TypeKind::kUnknown || plain->kind() == TypeKind::kRecord) {
-    if (known_elsewhere(last)) return fail(unsupported("type " + last + " is", name.location));
+    if (known_elsewhere(last)) {
+      Error error = unsupported("type " + last + " is", name.location);
+      if (last.find("serial") != std::string::npos) error.hint = "Use an integer type; the client makes the numbers.";
+      if (last.starts_with("json")) error.hint = "Use text.";
+      return fail(std::move(error));
+    }
     std::string shown;
     for (const std::string& part : parts) shown += (shown.empty() ? "" : ".") + part;
     return fail(error_at(sqlstate::kUndefinedObject, "type \"" + shown + "\" does not exist", name.location));

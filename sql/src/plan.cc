@@ -74,11 +74,18 @@ Result<Plan::Node> Planner::dispatch() {
     case StatementKind::kDiscard: return discard();
     case StatementKind::kUnlisten: return Plan::Node(UnlistenPlan{});
     case StatementKind::kCreateTableAs: return fail(unsupported("CREATE TABLE AS is", -1));
-    case StatementKind::kAlter: return fail(unsupported("ALTER is", -1));
+    case StatementKind::kAlter: {
+      Error error = unsupported("ALTER is", -1);
+      error.hint = "Objects do not change: drop it and create it anew (CREATE OR REPLACE VIEW replaces a view).";
+      return fail(std::move(error));
+    }
     case StatementKind::kComment: return fail(unsupported("COMMENT ON is", -1));
     case StatementKind::kOther: break;
   }
-  return fail(unsupported(body_.tag == "OTHER" ? first_words(statement_.text()) + " is" : body_.tag + " is", -1));
+  const std::string name = body_.tag == "OTHER" ? first_words(statement_.text()) : body_.tag;
+  Error error = unsupported(name + " is", -1);
+  if (name == "TRUNCATE") error.hint = "DELETE FROM without WHERE takes all rows out.";
+  return fail(std::move(error));
 }
 
 namespace {
