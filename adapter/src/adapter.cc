@@ -60,6 +60,7 @@ class SessionHandle final : public Session {
   Future<Outcome> execute(const std::string& portal, bool last) override {
     return state_->execute(portal, last);
   }
+  bool is_lone_write(const std::string& portal) const override { return state_->is_lone_write(portal); }
   std::optional<RowBatch> lookup(const std::string& portal, bool last) override {
     return state_->lookup(portal, last);
   }

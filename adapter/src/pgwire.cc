@@ -19,6 +19,7 @@ constexpr std::int32_t kCancelCode = (1234 << 16) | 5678;
 constexpr std::int32_t kSslCode = (1234 << 16) | 5679;
 constexpr std::int32_t kGssCode = (1234 << 16) | 5680;
 constexpr SqlState kInvalidAuthorization = "28000";
+constexpr std::size_t kHeaderBytes = 5;  // of a message
 constexpr std::size_t kStartupLimit = 10'000;
 constexpr std::size_t kInboxLimit = 1 << 20;
 constexpr std::size_t kFlushBytes = 64 << 10;
@@ -104,6 +105,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // True if a message was handled and the next may be.
   bool handle_next() {
+    if (deferred_ && pending().size() >= kHeaderBytes) {
+      const auto [portal, most] = *std::exchange(deferred_, std::nullopt);
+      return proceed(run_portal(portal, most));
+    }
     MessageReader header(pending());
     const char type = static_cast<char>(header.int8());
     const std::int32_t length = header.int32();
@@ -120,8 +125,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // The handlers are done with the text of a message when they return.
     const std::string_view body = pending().substr(5, whole - 5);
     inbox_start_ += whole;
+    return proceed(handle(type, body));
+  }
+
+  // True if what was begun is done and the next message may be handled.
+  bool proceed(Future<Unit> handled) {
     busy_ = true;
-    auto handled = handle(type, body);
     if (const auto now = handled.poll()) {
       busy_ = false;
       if (*now && !left_) return true;
@@ -472,14 +481,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     out_.int16(static_cast<std::int16_t>(copy.rows.desc.arity()));
     for (std::size_t i = 0; i < copy.rows.desc.arity(); ++i) out_.int16(binary ? 1 : 0);
     out_.end();
-    write_copy_header(out_, copy.rows.desc, copy.options);
+    if (!binary) write_copy_header(out_, copy.rows.desc, copy.options);
     auto shared = std::make_shared<CopyOut>(std::move(copy));
+    auto header_due = std::make_shared<bool>(binary);
     return send_stream({.rows = std::shared_ptr<Rows>(shared, &shared->rows),
-                        .write = [this, shared](const RowBatch& batch) {
-                          write_copy_rows(out_, batch, shared->rows.desc, shared->options, format_);
+                        .write = [this, shared, header_due](const RowBatch& batch) {
+                          write_copy_rows(out_, batch, shared->rows.desc, shared->options, format_, *header_due);
                         },
-                        .end = [this, shared](std::uint64_t sent) {
-                          write_copy_trailer(out_, shared->options);
+                        .end = [this, shared, header_due](std::uint64_t sent) {
+                          write_copy_trailer(out_, shared->options, *header_due);
                           out_.simple('c');
                           out_.command_complete(shared->rows.tag(sent));
                         }});
@@ -648,13 +658,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // True if the next message is already here and is Sync.
   [[nodiscard]] bool sync_follows() const {
     const std::string_view next = pending();
-    return next.size() >= 5 && next[0] == 'S';
+    return next.size() >= kHeaderBytes && next[0] == 'S';
   }
 
   Future<Unit> execute(MessageReader& in) {
     const std::string name(in.text());
     const std::int32_t most = in.int32();
     if (!in.at_end()) return extended_error(MessageReader::malformed());
+    // A write that is alone before its Sync may be tried again after a conflict. Where the bytes were cut on their way
+    // shall not matter: it waits for what follows.
+    if (pending().size() < kHeaderBytes && session_->is_lone_write(name)) {
+      deferred_.emplace(name, most);
+      return done();
+    }
+    return run_portal(name, most);
+  }
+
+  Future<Unit> run_portal(const std::string& name, std::int32_t most) {
     if (most <= 0) {
       if (const auto rows = session_->lookup(name, sync_follows())) return send_lookup(name, *rows);
     }
@@ -730,6 +750,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   MessageWriter out_;
   bool skip_until_sync_ = false;
+  /// Execute, of this portal and so many rows, that waits for the next message.
+  std::optional<std::pair<std::string, std::int32_t>> deferred_;
   std::map<std::string, Formats> formats_;
   std::unique_ptr<CopyInput> copy_;
   std::optional<base::Promise<Unit>> copy_done_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgwire_rows.h"
 
+#include <utility>
+
 namespace freshet::adapter {
 namespace {
 
@@ -46,6 +48,12 @@ bool forced(const sql::CopyOptions& options, std::size_t column) {
   return false;
 }
 
+void write_binary_copy_header(MessageWriter& out) {
+  out.bytes(std::string_view("PGCOPY\n\377\r\n\0", 11));
+  out.int32(0);
+  out.int32(0);
+}
+
 void write_binary_copy_row(MessageWriter& out, const RowBatch& batch, const repr::RelationDesc& desc,
                            std::size_t row) {
   out.int16(static_cast<std::int16_t>(desc.arity()));
@@ -84,12 +92,13 @@ void write_data_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
 }
 
 void write_copy_rows(MessageWriter& out, const RowBatch& batch, const repr::RelationDesc& desc,
-                     const sql::CopyOptions& options, const repr::TextFormat& text) {
+                     const sql::CopyOptions& options, const repr::TextFormat& text, bool& header_due) {
   std::string value;
   std::string line;
   for (std::size_t row = 0; row < batch.rows; ++row) {
     out.begin('d');
     if (options.format == sql::CopyOptions::Format::kBinary) {
+      if (std::exchange(header_due, false)) write_binary_copy_header(out);
       write_binary_copy_row(out, batch, desc, row);
       out.end();
       continue;
@@ -117,14 +126,6 @@ void write_copy_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
 }
 
 void write_copy_header(MessageWriter& out, const repr::RelationDesc& desc, const sql::CopyOptions& options) {
-  if (options.format == sql::CopyOptions::Format::kBinary) {
-    out.begin('d');
-    out.bytes(std::string_view("PGCOPY\n\377\r\n\0", 11));
-    out.int32(0);
-    out.int32(0);
-    out.end();
-    return;
-  }
   if (!options.header) return;
   std::string line;
   for (std::size_t c = 0; c < desc.arity(); ++c) {
@@ -141,9 +142,10 @@ void write_copy_header(MessageWriter& out, const repr::RelationDesc& desc, const
   out.end();
 }
 
-void write_copy_trailer(MessageWriter& out, const sql::CopyOptions& options) {
+void write_copy_trailer(MessageWriter& out, const sql::CopyOptions& options, bool header_due) {
   if (options.format != sql::CopyOptions::Format::kBinary) return;
   out.begin('d');
+  if (header_due) write_binary_copy_header(out);
   out.int16(-1);
   out.end();
 }

@@ -15,10 +15,10 @@ void write_data_rows(MessageWriter& out, const RowBatch& batch, const repr::Rela
 
 /// Appends one CopyData for each row, in COPY's text, CSV or binary form.
 void write_copy_rows(MessageWriter& out, const RowBatch& batch, const repr::RelationDesc& desc,
-                     const sql::CopyOptions& options, const repr::TextFormat& text);
+                     const sql::CopyOptions& options, const repr::TextFormat& text, bool& header_due);
 /// The header line of CSV (if asked for), or binary COPY's signature.
 void write_copy_header(MessageWriter& out, const repr::RelationDesc& desc, const sql::CopyOptions& options);
 /// Binary COPY's trailer.
-void write_copy_trailer(MessageWriter& out, const sql::CopyOptions& options);
+void write_copy_trailer(MessageWriter& out, const sql::CopyOptions& options, bool header_due);
 
 }  // namespace freshet::adapter

@@ -272,6 +272,14 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
       });
 }
 
+bool SessionState::is_lone_write(const std::string& name) const {
+  auto it = portals.find(name);
+  if (it == portals.end() || it->second.planned == nullptr || it->second.executed) return false;
+  if (transaction.kind != Transaction::Kind::kImplicit || transaction.statements != 0) return false;
+  const sql::Plan& plan = it->second.planned->plan;
+  return plan.as<sql::InsertPlan>() || plan.as<sql::UpdatePlan>() || plan.as<sql::DeletePlan>();
+}
+
 // `alone`: it is a transaction by itself. Only there, or where its block has its time already: then no other step of
 // a statement is left out.
 std::optional<RowBatch> SessionState::try_lookup(const PlannedStatement& planned, const repr::DatumRow& parameters,

@@ -114,6 +114,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Result<const StatementDescription*> describe_statement(const std::string& name);
   Result<Unit> bind(std::string portal, const std::string& statement, repr::DatumRow parameters);
   Future<Outcome> execute(const std::string& portal, bool last);
+  [[nodiscard]] bool is_lone_write(const std::string& portal) const;
   std::optional<RowBatch> lookup(const std::string& portal, bool last);
   std::optional<RowBatch> try_lookup(const PlannedStatement& planned, const repr::DatumRow& parameters, bool alone);
   Future<Unit> sync();

@@ -132,6 +132,8 @@ class Session {
   /// pulled further later: `execute` again gives the rest. `last` says that Sync is known to follow at once,
   /// so that the statement is a transaction by itself and may be tried again after a conflict.
   virtual base::Future<Outcome> execute(const std::string& portal, bool last) = 0;
+  /// A write that, so far, is all of its transaction: whether `last` is true matters.
+  [[nodiscard]] virtual bool is_lone_write(const std::string& portal) const = 0;
   /// What `execute` would answer, if the portal looks up one key of an index and the answer is at hand: all its
   /// rows. Nothing else: `execute` is the way then, and nothing has happened.
   virtual std::optional<RowBatch> lookup(const std::string& portal, bool last) = 0;
