@@ -128,6 +128,30 @@ TEST_CASE("errors: what is known of a group is the value of its key and not the 
   CHECK(engine.content(is("1")) == "  1 x (1, 1)\n  error ((1.0), ?) division by zero\n");
 }
 
+// Nothing says beforehand that replace() may fail: it does where the text would be too large.
+TEST_CASE("errors: a join key that would be too large is an error of its row", "[compute]") {
+  Engine engine(any_engine());
+  engine.world->commit(10, {{kTable, {.rows = {{row(1, 5, 0), 1}, {row(2, 7, 0), 1}}}}});
+  const auto as_text = [&](std::size_t c) {
+    return Scalar::call(expr::find_cast(repr::TypeKind::kNumeric, repr::TypeKind::kText)->function, {engine.x(c)});
+  };
+  const auto literal = [](std::string value) { return Scalar::literal(Datum(std::move(value)), repr::TypeKind::kText); };
+  const auto replaced = [&](const Scalar& in, std::string from, std::string to) {
+    return Scalar::call(expr::function_by_signature("replace(text,text,text)"), {in, literal(std::move(from)), literal(std::move(to))});
+  };
+  const Scalar sevens = replaced(as_text(1), "7", std::string(2000, 'y'));
+  const Scalar key = replaced(sevens, "y", std::string(1'100'000, 'z'));
+  REQUIRE_FALSE(key.can_fail());
+  const bool inner = GENERATE(true, false);
+  const Relation plan =
+      inner ? Relation::join({engine.table(), engine.table()}, {{key, as_text(3)}})
+            : Relation::match(MatchKind::kLeft, engine.table(), engine.table(),
+                              {Scalar::call(expr::function_by_signature("=(text,text)"), {key, as_text(3)})});
+  const std::string content = engine.content(plan);
+  CHECK(content.find("error ((2), (7), ?, ?) requested length too large") != std::string::npos);
+  CHECK(content.find("1 x (1, 5, 1, 5)") != std::string::npos);
+}
+
 // x > 1 is NULL, so no pair passes, whatever the unknown a is: the parts of an AND are judged one by one.
 TEST_CASE("errors: one part of a join's condition can refuse an error row", "[compute]") {
   Engine engine(any_engine());

@@ -201,10 +201,11 @@ struct KeySide {
   std::span<const Scalar> key;
 };
 
-/// The rows with their key bytes; nullopt for a key with a NULL.
+/// The rows with their key bytes; nullopt for a key with a NULL, and for one that failed.
 struct Keyed {
   const CountedRow* row;
   std::optional<std::string> key;
+  std::optional<Error> error{};
 };
 
 std::vector<Keyed> keyed(const KeySide& side, const Batch& batch) {
@@ -213,8 +214,12 @@ std::vector<Keyed> keyed(const KeySide& side, const Batch& batch) {
   for (const Scalar& expression : side.key) {
     const Evaluated values = batch.evaluate(expression);
     for (std::uint32_t i = 0; i < out.size(); ++i) {
-      // Keys cannot fail, but they may be too large to be; such a key is equal to none.
-      if (values.errors.find(i) != nullptr) out[i].key.reset();
+      // Keys cannot fail, but they may be too large to be; such a key is equal to none, and an error.
+      if (const Error* error = values.errors.find(i)) {
+        if (!out[i].error || error_less(*error, *out[i].error)) out[i].error = *error;
+        out[i].key.reset();
+        continue;
+      }
       const Datum value = values.column->datum(i, expression.type().type);
       if (value.is_null()) out[i].key.reset();
       if (out[i].key) *out[i].key += repr::encode_key(value, expression.type().type);
@@ -237,12 +242,29 @@ bool has_match(const std::map<std::string, Diff>& totals, const std::optional<st
   return found != totals.end() && found->second > 0;
 }
 
-void add_match_errors(const MatchErrors& rule, const Rows& left, const Rows& right, Collector& out) {
-  for (const auto& [bytes, error] : left.errs) {
+/// Errors of the inputs and of their keys.
+struct MatchSides {
+  const KeySide& left;
+  const KeySide& right;
+  std::span<const Keyed> left_rows;
+  std::span<const Keyed> right_rows;
+};
+
+void add_match_errors(MatchKind kind, const MatchSides& sides, Collector& out) {
+  const MatchErrors rule{kind, sides.left.key, sides.right.key, sides.left.rows.types, sides.right.rows.types};
+  const auto of_left = [&](const ErrorRow& error) {
     for (ErrorRow& row : match_left_error(rule, error)) out.add_error(std::move(row));
-  }
-  for (const auto& [bytes, error] : right.errs) {
+  };
+  const auto of_right = [&](const ErrorRow& error) {
     for (ErrorRow& row : match_right_error(rule, error)) out.add_error(std::move(row));
+  };
+  for (const auto& [bytes, error] : sides.left.rows.errs) of_left(error);
+  for (const auto& [bytes, error] : sides.right.rows.errs) of_right(error);
+  for (const Keyed& row : sides.left_rows) {
+    if (row.error) of_left(ErrorRow::of(row.row->row, *row.error));
+  }
+  for (const Keyed& row : sides.right_rows) {
+    if (row.error) of_right(ErrorRow::of(row.row->row, *row.error));
   }
 }
 
@@ -251,13 +273,14 @@ RowsPtr select_left(MatchKind kind, const KeySide& left, const KeySide& right) {
   Collector out(left.rows.types);
   const Batch left_batch(left.rows);
   const Batch right_batch(right.rows);
-  const auto matched = totals(keyed(right, right_batch));
-  for (const Keyed& row : keyed(left, left_batch)) {
+  const auto left_rows = keyed(left, left_batch);
+  const auto right_rows = keyed(right, right_batch);
+  const auto matched = totals(right_rows);
+  for (const Keyed& row : left_rows) {
     const bool wanted = has_match(matched, row.key) == (kind == MatchKind::kSemi);
     if (wanted) out.add(row.row->row, row.row->diff);
   }
-  add_match_errors({kind, left.key, right.key, left.rows.types, right.rows.types}, left.rows,
-                   right.rows, out);
+  add_match_errors(kind, {left, right, left_rows, right_rows}, out);
   return out.finish();
 }
 
@@ -291,8 +314,7 @@ Result<RowsPtr> outer(MatchKind kind, const KeySide& left, const KeySide& right,
       if (!has_match(left_totals, row.key)) out.add(concatenated(left_nulls, row.row->row), row.row->diff);
     }
   }
-  add_match_errors({kind, left.key, right.key, left.rows.types, right.rows.types}, left.rows,
-                   right.rows, out);
+  add_match_errors(kind, {left, right, left_rows, right_rows}, out);
   return out.finish();
 }
 

@@ -56,6 +56,9 @@ struct Bundle {
   std::shared_ptr<Made> made = std::make_shared<Made>();
 };
 
+/// Some key of the rows may fail, if only because it is too large to be a value.
+bool may_fail(const expr::ArrangementKey& key);
+
 struct RenderOptions {
   SqlTime as_of = 0;
   SqlTime until = repr::kClosed;

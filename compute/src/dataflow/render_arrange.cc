@@ -23,6 +23,15 @@ bool same_key(const expr::ArrangementKey& a, const expr::ArrangementKey& b) {
 
 }  // namespace
 
+// Not `can_fail`: what a function makes can always be too large.
+bool may_fail(const expr::ArrangementKey& key) {
+  bool computes = false;
+  for (const expr::Scalar& part : key) {
+    part.visit([&](const expr::Scalar& s) { computes = computes || s.as<expr::Scalar::Call>() != nullptr || s.as<expr::Scalar::If>() != nullptr; });
+  }
+  return computes;
+}
+
 template <typename T>
 ArrangedRows<T> Renderer<T>::arrange_updates(
     const timely::Stream<T, differential::RowUpdates<T>>& updates, std::string name) {
@@ -37,9 +46,8 @@ BundleArrangement<T>& Renderer<T>::arrange(Bundle<T>& bundle, const expr::Arrang
   const auto arranger = std::make_shared<const Arranger>(bundle.types, key);
   const auto updates = split<differential::RowUpdates<T>, ErrorUpdates<T>>(
       stream(bundle), "ArrangeBy", timely::Pipeline{}, [arranger] { return ArrangeRows<T>(arranger); });
-  const bool key_can_fail = std::ranges::any_of(key, [](const expr::Scalar& s) { return s.can_fail(); });
   ErrorStream<T> errs = bundle.errs;
-  if (key_can_fail) {
+  if (may_fail(key)) {
     errs = concat({errs, bundle.may_be_negative ? present(updates.second) : updates.second});
   }
   bundle.made->arrangements.push_back(

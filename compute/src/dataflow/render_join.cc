@@ -94,9 +94,7 @@ ErrorStream<T> Renderer<T>::join_errors(const Lir::Join& node, std::vector<Bundl
     std::vector<ErrorStream<T>> from{input.errs};
     for (const BundleArrangement<T>& made : input.made->arrangements) {
       // Keys that fail are errors of this join only if it uses them.
-      const bool fails = std::ranges::any_of(made.arranger->layout().key,
-                                             [](const expr::Scalar& s) { return s.can_fail(); });
-      if (fails && uses_key(node, static_cast<std::size_t>(&input - inputs.data()), made.arranger->layout().key)) {
+      if (may_fail(made.arranger->layout().key) && uses_key(node, static_cast<std::size_t>(&input - inputs.data()), made.arranger->layout().key)) {
         from.push_back(made.errs);
       }
     }
