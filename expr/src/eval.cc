@@ -372,11 +372,52 @@ RowErrors gather_errors(const RowErrors& errors, std::span<const std::uint32_t> 
   return out;
 }
 
-Evaluated evaluate(const Scalar& scalar, std::span<const repr::ColumnPtr> columns, std::size_t rows) {
+bool may_split(const repr::SqlType& result) { return result.physical() != repr::PhysicalType::kBytes; }
+
+ColumnPtr joined(const ColumnPtr& first, const ColumnPtr& second) {
+  const std::size_t split = first->size();
+  std::vector<Choice> choices(split + second->size());
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const std::size_t place = i < split ? i : i - split;
+    choices[i] = {i < split ? 0U : 1U, static_cast<std::uint32_t>(place)};
+  }
+  const std::vector<ColumnPtr> both{first, second};
+  return pick(both, choices);
+}
+
+namespace {
+
+// So often are rows that are too large together evaluated in halves.
+constexpr std::size_t kHalvings = 4;
+
+Evaluated evaluate_rows(const Scalar& scalar, std::span<const ColumnPtr> columns, std::size_t rows,
+                        std::size_t halvings) {
   std::vector<Source> sources(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) sources[i].column = columns[i];
-  Operand out = spread(evaluate_operand(scalar, sources, rows), rows);
-  return {.column = std::move(out.column), .errors = std::move(out.errors)};
+  Operand whole = spread(evaluate_operand(scalar, sources, rows), rows);
+  const auto too_large = [](const RowErrors::Entry& e) { return is_too_large(e.error); };
+  if (halvings == 0 || rows < 2 || std::none_of(whole.errors.entries.begin(), whole.errors.entries.end(), too_large)) {
+    return {.column = std::move(whole.column), .errors = std::move(whole.errors)};
+  }
+  std::vector<std::uint32_t> each(rows);
+  std::iota(each.begin(), each.end(), 0U);
+  const auto part = [&](std::span<const std::uint32_t> wanted) {
+    std::vector<ColumnPtr> some(columns.size());
+    for (const std::size_t index : scalar.columns()) some[index] = repr::gather(*columns[index], wanted);
+    return evaluate_rows(scalar, some, wanted.size(), halvings - 1);
+  };
+  Evaluated first = part(std::span(each).first(rows / 2));
+  const Evaluated second = part(std::span(each).subspan(rows / 2));
+  for (const RowErrors::Entry& entry : second.errors.entries) {
+    first.errors.entries.push_back({static_cast<std::uint32_t>(entry.row + rows / 2), entry.error});
+  }
+  return {.column = joined(first.column, second.column), .errors = std::move(first.errors)};
+}
+
+}  // namespace
+
+Evaluated evaluate(const Scalar& scalar, std::span<const repr::ColumnPtr> columns, std::size_t rows, bool in_parts) {
+  return evaluate_rows(scalar, columns, rows, in_parts && may_split(scalar.type().type) ? kHalvings : 0);
 }
 
 Result<repr::Datum> evaluate_row(const Scalar& scalar, const repr::DatumRow& row,

@@ -31,6 +31,10 @@ struct Operand {
 Operand evaluate_operand(const Scalar& scalar, std::span<const Source> sources, std::size_t rows);
 /// With one value for each row.
 Operand spread(Operand operand, std::size_t rows);
+/// Rows that are too large together may be evaluated in parts, if it is not the results that are large.
+bool may_split(const repr::SqlType& result);
+/// The two columns one below the other.
+repr::ColumnPtr joined(const repr::ColumnPtr& first, const repr::ColumnPtr& second);
 /// The errors of the rows in `rows` (ascending), renumbered by their place in it.
 RowErrors gather_errors(const RowErrors& errors, std::span<const std::uint32_t> rows);
 

@@ -7,6 +7,7 @@
 #include <freshet/expr/eval.h>
 
 #include "evaluator.h"
+#include "value_size.h"
 
 namespace freshet::expr {
 namespace {
@@ -260,6 +261,44 @@ class Application {
   std::size_t step_ = 0;
 };
 
+// So often are rows that are too large together evaluated in halves.
+constexpr std::size_t kHalvings = 4;
+
+repr::Chunk part_of(const repr::Chunk& chunk, std::span<const std::uint32_t> rows) {
+  repr::Chunk part;
+  part.rows = rows.size();
+  for (const ColumnPtr& column : chunk.columns) {
+    part.columns.push_back(column == nullptr ? nullptr : repr::gather(*column, rows));
+  }
+  part.times = chunk.times.gather(rows);
+  if (!chunk.diffs.empty()) {
+    for (const std::uint32_t row : rows) part.diffs.push_back(chunk.diffs[row]);
+  }
+  return part;
+}
+
+// `more`, whose rows come `offset` rows later in the input, behind `out`.
+void append(MfpOutput& out, MfpOutput more, std::size_t offset) {
+  for (MfpOutput::Failed& failed : more.errors) {
+    failed.input_row += static_cast<std::uint32_t>(offset);
+    out.errors.push_back(std::move(failed));
+  }
+  for (std::size_t c = 0; c < out.rows.columns.size(); ++c) {
+    out.rows.columns[c] = joined(out.rows.columns[c], more.rows.columns[c]);
+  }
+  std::vector<SqlTime> times;
+  std::vector<repr::Diff> diffs;
+  for (const repr::Chunk* chunk : {&out.rows, &more.rows}) {
+    for (std::size_t row = 0; row < chunk->rows; ++row) {
+      times.push_back(chunk->times[row]);
+      diffs.push_back(chunk->diff(row));
+    }
+  }
+  out.rows.rows += more.rows.rows;
+  out.rows.times = repr::Times::from_values(times);
+  out.rows.diffs = std::move(diffs);
+}
+
 }  // namespace
 
 MfpEvaluator::MfpEvaluator(Mfp mfp, std::vector<repr::ColumnType> input_types)
@@ -293,10 +332,28 @@ MfpEvaluator::MfpEvaluator(Mfp mfp, std::vector<repr::ColumnType> input_types)
 
 MfpOutput MfpEvaluator::apply(const repr::Chunk& chunk, repr::SqlTime until) const {
   FRESHET_ASSERT(chunk.columns.size() == mfp_.input_arity, chunk.columns.size(), mfp_.input_arity);
-  Application application(mfp_, chunk, needed_);
-  application.filter();
-  application.compute_output();
-  return application.finish(until);
+  const bool splits = std::all_of(mfp_.projection.begin(), mfp_.projection.end(), [&](std::size_t index) {
+    return index < mfp_.input_arity || may_split(mfp_.expressions[index - mfp_.input_arity].type().type);
+  });
+  return apply_in_parts(chunk, until, splits ? kHalvings : 0);
+}
+
+MfpOutput MfpEvaluator::apply_in_parts(const repr::Chunk& chunk, repr::SqlTime until, std::size_t halvings) const {
+  MfpOutput whole = [&] {
+    Application application(mfp_, chunk, needed_);
+    application.filter();
+    application.compute_output();
+    return application.finish(until);
+  }();
+  const auto too_large = [](const MfpOutput::Failed& failed) { return is_too_large(failed.error); };
+  if (halvings == 0 || chunk.rows < 2 || std::none_of(whole.errors.begin(), whole.errors.end(), too_large)) return whole;
+  std::vector<std::uint32_t> each(chunk.rows);
+  std::iota(each.begin(), each.end(), 0U);
+  const std::size_t half = chunk.rows / 2;
+  MfpOutput first = apply_in_parts(part_of(chunk, std::span(each).first(half)), until, halvings - 1);
+  MfpOutput second = apply_in_parts(part_of(chunk, std::span(each).subspan(half)), until, halvings - 1);
+  append(first, std::move(second), half);
+  return first;
 }
 
 }  // namespace freshet::expr

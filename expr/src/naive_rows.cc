@@ -59,7 +59,7 @@ Batch::Batch(std::vector<CountedRow> rows, std::span<const ColumnType> types) : 
 }
 
 Evaluated Batch::evaluate(const Scalar& scalar) const {
-  return expr::evaluate(scalar, columns_, rows_.size());
+  return expr::evaluate(scalar, columns_, rows_.size(), false);
 }
 
 Result<void> Budget::check(std::size_t rows) const {

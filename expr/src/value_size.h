@@ -22,6 +22,8 @@ inline constexpr std::size_t kMostElements = (std::size_t{1} << 27) - 1;
 inline base::Unexpected too_large() {
   return fail(sqlstate::kProgramLimitExceeded, "requested length too large");
 }
+/// Perhaps the row is not to blame, but all rows of its chunk together.
+inline bool is_too_large(const Error& error) { return error.sqlstate == sqlstate::kProgramLimitExceeded; }
 inline base::Unexpected too_many_elements() {
   return fail(sqlstate::kProgramLimitExceeded,
               "array size exceeds the maximum allowed (" + std::to_string(kMostElements) + ")");

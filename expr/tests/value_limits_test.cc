@@ -7,6 +7,7 @@
 #include <freshet/expr/aggregate.h>
 #include <freshet/expr/eval.h>
 #include <freshet/expr/functions.h>
+#include <freshet/expr/mfp.h>
 
 #include <catch2/catch.hpp>
 
@@ -77,6 +78,24 @@ TEST_CASE("limits: many rows of a chunk are refused before a column overflows", 
   const Evaluated longer = evaluate(call("repeat(text,int4)", {text(std::string(1'000'000, 'x')), two}), columns, rows);
   CHECK(longer.errors.entries.size() > rows / 2);
   CHECK(longer.errors.find(0) == nullptr);
+}
+
+TEST_CASE("limits: rows that are too large together are evaluated in parts", "[expr]") {
+  const std::size_t rows = 5;
+  std::vector<std::int32_t> numbers(rows, 250'000'000);
+  const Columns columns{std::make_shared<const repr::Column>(std::move(numbers))};
+  const Scalar large = call("repeat(text,int4)", {text("x"), Scalar::column(0, {kInt, false})});
+  const Evaluated lengths = evaluate(call("length(text)", {large}), columns, rows);
+  CHECK(lengths.errors.empty());
+  CHECK(lengths.column->datum(4, kInt).get<std::int32_t>() == 250'000'000);
+  const Mfp step = Mfp::identity(1).map({call("length(text)", {large})}).project({1});
+  repr::Chunk chunk{.columns = columns, .rows = rows};
+  chunk.times = repr::Times(repr::SqlTime{7});
+  const MfpOutput out = MfpEvaluator(step, {{kInt, false}}).apply(chunk);
+  CHECK(out.errors.empty());
+  REQUIRE(out.rows.rows == rows);
+  CHECK(out.rows.columns[0]->datum(4, kInt).get<std::int32_t>() == 250'000'000);
+  CHECK(out.rows.times[4] == 7);
 }
 
 std::string refusal_of(std::string_view signature, const SqlType& type, const repr::DatumRow& row, repr::Diff count) {

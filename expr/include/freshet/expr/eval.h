@@ -53,8 +53,10 @@ struct Evaluated {
   RowErrors errors{};
 };
 
-/// The value of `scalar` for each of `rows` rows. Parameters and session values must be gone.
-Evaluated evaluate(const Scalar& scalar, std::span<const repr::ColumnPtr> columns, std::size_t rows);
+/// The value of `scalar` for each of `rows` rows. Parameters and session values must be gone. Where the rows are too
+/// large together (54000) they are evaluated in parts, if `in_parts`.
+Evaluated evaluate(const Scalar& scalar, std::span<const repr::ColumnPtr> columns, std::size_t rows,
+                   bool in_parts = true);
 /// For one row of datums; used by constant folding and edges.
 Result<repr::Datum> evaluate_row(const Scalar& scalar, const repr::DatumRow& row,
                                  std::span<const repr::ColumnType> types);
@@ -80,6 +82,9 @@ class MfpEvaluator {
   [[nodiscard]] MfpOutput apply(const repr::Chunk& chunk, repr::SqlTime until = repr::kClosed) const;
 
  private:
+  /// Rows that are too large together, but not each, are evaluated in halves.
+  [[nodiscard]] MfpOutput apply_in_parts(const repr::Chunk& chunk, repr::SqlTime until, std::size_t halvings) const;
+
   Mfp mfp_;
   std::vector<repr::ColumnType> input_types_;
   std::vector<repr::ColumnType> output_types_;
