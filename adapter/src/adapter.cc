@@ -119,6 +119,7 @@ class AdapterService final : public Adapter {
   void cancel(std::uint32_t process_id, std::uint32_t secret_key) override {
     SessionPtr state = find(process_id);
     if (state == nullptr || state->secret_key != secret_key) return;
+    state->stop_asked->store(true);
     state->strand.post([state] {
       state->cancelled = true;
       state->cancel_current();

@@ -73,6 +73,8 @@ struct Viewer {
   std::function<std::vector<Setting>()> settings{};
   /// now(), current_user, … of the statement, for views that use them.
   std::function<std::optional<repr::Datum>(const std::string& name)> session_value{};
+  /// Ends planning early.
+  sql::Interrupt interrupt{};
 };
 struct SystemScope {
   const Catalog& catalog;

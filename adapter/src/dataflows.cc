@@ -57,7 +57,7 @@ Result<ReadPlan> Dataflows::plan_read(
   // What views bring in has not been bound with the statement.
   const Relation inlined = sql::bind_relation(FRESHET_TRY(inline_views(relation, catalog, options)),
                                               {.session_value = options.viewer.session_value});
-  const Relation optimized = FRESHET_TRY(sql::optimize(inlined));
+  const Relation optimized = FRESHET_TRY(sql::optimize(inlined, {.interrupt = options.viewer.interrupt}));
   auto stored = [&](GlobalId id) { return found.stored.contains(id); };
   if (auto fast = sql::fast_path(optimized, found.indexes, stored)) {
     ReadPlan plan{.how = ConstantRead{}, .types = std::move(fast->types)};
@@ -75,15 +75,17 @@ Result<ReadPlan> Dataflows::plan_read(
     }
     return plan;
   }
-  return plan_transient(inlined, std::move(found));
+  return plan_transient(inlined, std::move(found), options.viewer.interrupt);
 }
 
-Result<ReadPlan> Dataflows::plan_transient(const Relation& inlined, sql::DataflowInputs found) {
+Result<ReadPlan> Dataflows::plan_transient(const Relation& inlined, sql::DataflowInputs found,
+                                           sql::Interrupt interrupt) {
   ReadPlan plan{.how = ConstantRead{}, .types = inlined.type().columns};
   const GlobalId object = services_.transient_id();
   const GlobalId index = services_.transient_id();
   sql::DataflowRequest request{.name = "read " + to_string(object), .id = object, .relation = inlined};
   request.inputs = std::move(found);
+  request.optimizer.interrupt = std::move(interrupt);
   request.index_exports[index] = {};
   DataflowRead read{FRESHET_TRY(sql::build_dataflow(request)), index};
   plan.imports = read.dataflow.imports();

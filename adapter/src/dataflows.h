@@ -93,7 +93,7 @@ class Dataflows {
  private:
   [[nodiscard]] sql::DataflowInputs inputs(const Catalog& catalog, const std::set<GlobalId>& roots,
                                            std::optional<repr::SqlTime> time) const;
-  Result<ReadPlan> plan_transient(const expr::Relation& inlined, sql::DataflowInputs inputs);
+  Result<ReadPlan> plan_transient(const expr::Relation& inlined, sql::DataflowInputs inputs, sql::Interrupt interrupt = {});
 
   // A view is read through an index of its own if it has one.
   [[nodiscard]] static InlineOptions keep_indexed(const sql::DataflowInputs& inputs);

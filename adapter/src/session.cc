@@ -65,6 +65,7 @@ void SessionState::start_statement(bool last) {
   ++transaction.statements;
   transaction.single =
       transaction.kind == Transaction::Kind::kImplicit && transaction.statements == 1 && last;
+  begin_planning();
   if (const auto limit = variables.statement_timeout_ms()) {
     timeout = services.scheduler.after(std::chrono::milliseconds(*limit), strand,
                                        [self = weak_from_this()] {
@@ -83,6 +84,24 @@ Result<Outcome> SessionState::finish_statement(Result<Outcome> outcome) {
   if (timeout != 0) services.scheduler.cancel(std::exchange(timeout, 0));
   if (!outcome) fail_transaction();
   return outcome;
+}
+
+void SessionState::begin_planning() {
+  stop_asked->store(false);
+  deadline.reset();
+  if (const auto limit = variables.statement_timeout_ms()) {
+    deadline = services.scheduler.clock().now() + std::chrono::milliseconds(*limit);
+  }
+}
+
+sql::Interrupt SessionState::interrupt() const {
+  return [asked = stop_asked, until = deadline, &clock = services.scheduler.clock()]() -> std::optional<Error> {
+    if (asked->load()) return cancelled_error();
+    if (!until || clock.now() < *until) return std::nullopt;
+    Error error = cancelled_error();
+    error.message = "canceling statement due to statement timeout";
+    return error;
+  };
 }
 
 void SessionState::fail_transaction() {
@@ -165,6 +184,7 @@ PlannedAgainst SessionState::planning_state() const {
 Result<Unit> SessionState::replan(PreparedStatement& prepared) {
   const PlannedAgainst against = planning_state();
   if (prepared.planned && prepared.planned->against == against) return Unit{};
+  begin_planning();
   sql::Plan plan = FRESHET_TRY(plan_statement(*prepared.statement, prepared.declared));
   StatementDescription description{.parameter_types = plan.parameter_types};
   if (const repr::RelationDesc* desc = plan.result_desc()) description.columns = *desc;

@@ -5,6 +5,7 @@
 /// state by shared pointer, so a session that goes away takes nothing with it that still runs.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -123,6 +124,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void close();
 
   void start_statement(bool last);
+  /// From here on requests to cancel and statement_timeout end planning.
+  void begin_planning();
   Result<Outcome> finish_statement(Result<Outcome> outcome);
   Future<Outcome> end_implicit(Outcome outcome);
   [[nodiscard]] PlannedAgainst planning_state() const;
@@ -232,6 +235,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   /// Stops whatever runs now; set by the step that can be stopped.
   base::UniqueFunction<void()> cancel_step;
   bool cancelled = false;
+  /// Set from any thread while the strand plans a statement; `interrupt` looks at it.
+  std::shared_ptr<std::atomic<bool>> stop_asked = std::make_shared<std::atomic<bool>>(false);
+  /// When the statement at hand runs out of time.
+  std::optional<base::Instant> deadline{};
+  /// Ends planning when a cancel request came, or statement_timeout passed.
+  [[nodiscard]] sql::Interrupt interrupt() const;
   /// What cancelled the statement; after a shutdown every later one is cancelled, too.
   enum class StopCause : std::uint8_t { kRequest, kTimeout, kShutdown };
   StopCause stop_cause = StopCause::kRequest;

@@ -51,9 +51,10 @@ bool takes_snapshot(const sql::Plan& plan) {
 Result<sql::Plan> SessionState::plan_statement(const sql::Statement& statement,
                                                std::vector<repr::SqlType> parameter_types) {
   const CatalogPtr catalog = services.catalog.get();
-  sql::Plan plan = FRESHET_TRY(
-      sql::plan(statement, SessionCatalog(*catalog, variables), variables.settings(user),
-                                        std::move(parameter_types)));
+  sql::SessionSettings settings = variables.settings(user);
+  settings.interrupt = interrupt();
+  sql::Plan plan =
+      FRESHET_TRY(sql::plan(statement, SessionCatalog(*catalog, variables), settings, std::move(parameter_types)));
   for (const std::string& text : plan.notices) notice("NOTICE", sqlstate::kSuccessfulCompletion, text);
   plan.notices.clear();
   return plan;
@@ -67,7 +68,8 @@ Viewer SessionState::viewer() const {
             }
             return settings;
           },
-          .session_value = [this](const std::string& name) { return session_values()(name); }};
+          .session_value = [this](const std::string& name) { return session_values()(name); },
+          .interrupt = interrupt()};
 }
 
 sql::Plan SessionState::bind_constants(const sql::Plan& plan, std::span<const repr::Datum> parameters) {

@@ -223,11 +223,10 @@ Mfp Mfp::simplified() const {
     if (is_new) out.expressions.push_back(std::move(expression));
     map.push_back(place->second);
   }
+  std::set<Scalar> seen;
   for (const Scalar& predicate : predicates) {
     Scalar p = predicate.with_columns(map);
-    if (std::find(out.predicates.begin(), out.predicates.end(), p) == out.predicates.end()) {
-      out.predicates.push_back(std::move(p));
-    }
+    if (seen.insert(p).second) out.predicates.push_back(std::move(p));
   }
   out.lower_bounds = moved(lower_bounds, map);
   out.upper_bounds = moved(upper_bounds, map);

@@ -9,6 +9,7 @@
 #include <freshet/repr/shown_time.h>
 
 #include "naive_rows.h"
+#include "value_size.h"
 
 namespace freshet::expr {
 
@@ -20,6 +21,11 @@ Scalar at_time(const Scalar& scalar, repr::SqlTime time) {
   const auto millis = repr::shown_time(time);
   const Scalar now = Scalar::literal(Datum(millis), repr::TypeKind::kNumeric);
   return scalar.transform([&](Scalar s) { return s.as<Scalar::MzNow>() != nullptr ? now : s; });
+}
+
+std::size_t byte_size(const repr::Column& column) {
+  if (column.physical() != repr::PhysicalType::kBytes) return 0;
+  return column.values<repr::BytesVector>().byte_size();
 }
 
 /// Table functions are asked for so many rows at a time, so that a limit stops them.
@@ -132,6 +138,7 @@ class Interpreter {
     RowErrors failed;
     for (const Scalar& expression : step.expressions) {
       values.push_back(batch.evaluate(expression));
+      if (byte_size(*values.back().column) > options_.max_bytes) return fail(too_large().error);
       failed.merge(values.back().errors);
       batch.columns().push_back(values.back().column);
     }

@@ -136,7 +136,12 @@ std::size_t hash_contents(const Relation::Node& node) {
         const auto mix_all = [&](const std::vector<Scalar>& scalars) {
           for (const Scalar& scalar : scalars) mix(scalar.hash());
         };
-        if constexpr (std::is_same_v<T, Relation::Constant>) mix(n.rows.size());
+        if constexpr (std::is_same_v<T, Relation::Constant>) {
+          mix(n.rows.size());
+          for (std::size_t i = 0; i < std::min<std::size_t>(n.rows.size(), 4); ++i) {
+            for (const repr::Datum& value : n.rows[i].first) mix(identity_hash(value));
+          }
+        }
         if constexpr (std::is_same_v<T, Relation::Get>) {
           if (const auto* id = std::get_if<GlobalId>(&n.id)) mix(std::hash<GlobalId>()(*id));
           if (const auto* id = std::get_if<LocalId>(&n.id)) mix(~id->number);

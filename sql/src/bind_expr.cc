@@ -97,6 +97,7 @@ ChosenName name_of_subquery(const PgQuery__SubLink& link) {
 std::string column_name_for(const PgQuery__Node* node) { return choose_name(node).name; }
 
 Result<HirScalarPtr> Binder::expression(const PgQuery__Node* node, const ExprContext& context) {
+  FRESHET_TRY(go_on());
   switch (node->node_case) {
     case PG_QUERY__NODE__NODE_COLUMN_REF: return column_ref(*node->column_ref, context);
     case PG_QUERY__NODE__NODE_A_CONST: return constant(*node->a_const);

@@ -18,6 +18,13 @@ Binder::Binder(const StatementBody& body, const CatalogView& catalog, const Sess
                std::vector<SqlType> parameter_types)
     : body_(body), catalog_(catalog), settings_(settings), typing_(std::move(parameter_types), settings.time_zone) {}
 
+Result<void> Binder::go_on() {
+  if (++steps_ % 1000 != 0 || !settings_.interrupt) return {};
+  std::optional<Error> stop = settings_.interrupt();
+  if (stop) return fail(*std::move(stop));
+  return {};
+}
+
 Result<BoundQuery> Binder::query_node(const PgQuery__Node* node, const Chain* outer, QueryOptions options) {
   if (node->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
     return fail(unsupported("a statement that changes data inside a query is", -1));
@@ -26,6 +33,7 @@ Result<BoundQuery> Binder::query_node(const PgQuery__Node* node, const Chain* ou
 }
 
 Result<BoundQuery> Binder::query(const PgQuery__SelectStmt& select, const Chain* outer, QueryOptions options) {
+  FRESHET_TRY(go_on());
   if (select.with_clause == nullptr) return query_body(select, outer, options);
   const std::size_t before = ctes_.size();
   const WithBindings bindings = FRESHET_TRY(with_clause(*select.with_clause, outer));

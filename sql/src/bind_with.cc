@@ -3,6 +3,8 @@
 #include "bind_with.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include <freshet/base/sqlstate.h>
 
@@ -18,6 +20,9 @@ HirScalarPtr output_of(const BoundQuery& query, std::size_t index) {
 
 using repr::SqlType;
 
+/// Each stands inside the one before it, and a plan is no deeper.
+constexpr std::size_t kMaxWithQueries = 1500;
+
 std::vector<repr::ColumnType> all_nullable(std::vector<repr::ColumnType> columns) {
   for (repr::ColumnType& column : columns) column.nullable = true;
   return columns;
@@ -26,15 +31,14 @@ std::vector<repr::ColumnType> all_nullable(std::vector<repr::ColumnType> columns
 }  // namespace
 
 Result<Binder::WithBindings> Binder::with_clause(const PgQuery__WithClause& with, const Chain* outer) {
+  if (with.n_ctes > kMaxWithQueries) return fail(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
   WithBindings bindings;
-  for (std::size_t i = 0; i < with.n_ctes; ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const PgQuery__CommonTableExpr& cte = *with.ctes[i]->common_table_expr;
-      if (std::string_view(cte.ctename) == with.ctes[j]->common_table_expr->ctename) {
-        return fail(error_at(sqlstate::kDuplicateAlias,
-                             "WITH query name \"" + std::string(cte.ctename) + "\" specified more than once", cte.location));
-      }
-    }
+  std::set<std::string_view> names;
+  for (const PgQuery__Node* node : nodes(with.n_ctes, with.ctes)) {
+    const PgQuery__CommonTableExpr& cte = *node->common_table_expr;
+    if (names.insert(cte.ctename).second) continue;
+    return fail(error_at(sqlstate::kDuplicateAlias,
+                         "WITH query name \"" + std::string(cte.ctename) + "\" specified more than once", cte.location));
   }
   if (body_.mutually_recursive.contains(with.location)) {
     FRESHET_TRY(mutually_recursive(with, outer, bindings));

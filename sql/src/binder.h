@@ -102,6 +102,9 @@ class Binder {
   [[nodiscard]] const CatalogView& catalog() const { return catalog_; }
   [[nodiscard]] const SessionSettings& settings() const { return settings_; }
 
+  /// Asks the session's interrupt, every thousandth time.
+  Result<void> go_on();
+
   // -- bind_query.cc
   Result<BoundQuery> query(const PgQuery__SelectStmt& select, const Chain* outer, QueryOptions options = {});
   Result<BoundQuery> query_node(const PgQuery__Node* node, const Chain* outer, QueryOptions options = {});
@@ -263,6 +266,7 @@ class Binder {
   std::vector<Cte> ctes_{};
   std::uint64_t next_local_ = 1;
   std::map<int, NamedItem> named_items_{};
+  std::uint64_t steps_ = 0;
 };
 
 /// The last part of a possibly qualified name list, and whether the schema (if any) is a system one.

@@ -39,7 +39,8 @@ std::vector<Class> merged(const std::vector<Class>& classes) {
 
 class JoinEqualities {
  public:
-  explicit JoinEqualities(const Relation::Join& n) : inputs_(n.inputs), spans_(input_spans(n.inputs)) {
+  JoinEqualities(const Relation::Join& n, const Context& context)
+      : context_(context), inputs_(n.inputs), spans_(input_spans(n.inputs)) {
     classes_ = merged(n.equivalences);
     added_.resize(inputs_.size());
   }
@@ -91,13 +92,13 @@ class JoinEqualities {
   }
 
   /// True if the literals are not equal for certain, whatever their types.
-  static bool differ(const Scalar& a, const Scalar& b) {
+  bool differ(const Scalar& a, const Scalar& b) const {
     const repr::Datum& x = a.as<Scalar::Literal>()->value;
     const repr::Datum& y = b.as<Scalar::Literal>()->value;
     if (a.type().type.kind() == b.type().type.kind()) return compare(x, y, a.type().type) != 0;
     const auto equality = make_equality(a, b);
     if (!equality) return false;
-    const Scalar known = simplify_scalar(*equality);
+    const Scalar known = simplify_scalar(*equality, context_.folding);
     const auto* value = known.as<Scalar::Literal>();
     return value != nullptr && (value->value.is_null() || !value->value.get<bool>());
   }
@@ -147,6 +148,7 @@ class JoinEqualities {
     return std::find(all.begin(), all.end(), predicate) != all.end() || has_filter(filter->input[0], predicate);
   }
 
+  const Context& context_;
   std::vector<Relation> inputs_;
   std::vector<Span> spans_;
   std::vector<Class> classes_;
@@ -155,11 +157,11 @@ class JoinEqualities {
 
 }  // namespace
 
-Relation propagate_equalities(const Relation& relation) {
-  return relation.transform([](Relation r) {
+Relation propagate_equalities(const Relation& relation, const Context& context) {
+  return relation.transform([&](Relation r) {
     const auto* n = r.as<Relation::Join>();
     if (n == nullptr) return r;
-    const auto rewritten = JoinEqualities(*n).run();
+    const auto rewritten = JoinEqualities(*n, context).run();
     return rewritten ? *rewritten : empty_like(r);
   });
 }

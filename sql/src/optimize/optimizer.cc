@@ -64,7 +64,7 @@ std::size_t measure(const Relation& relation, std::size_t limit) {
 
 class Driver {
  public:
-  explicit Driver(const OptimizerOptions& options) : context_{options} {}
+  explicit Driver(const OptimizerOptions& options) : folding_(options), context_{options, folding_} {}
 
   Result<Relation> run(const Relation& relation) {
     plan_ = relation;
@@ -86,7 +86,7 @@ class Driver {
         {"simplify_outer_joins", simplify_outer_joins},
         {"push_predicates", [&](const Relation& r) { return push_predicates(r, context_); }},
         {"fuse_joins", fuse_joins},
-        {"propagate_equalities", propagate_equalities},
+        {"propagate_equalities", [&](const Relation& r) { return propagate_equalities(r, context_); }},
         {"remove_redundant_joins", remove_redundant_joins},
         {"simplify_reduces", [&](const Relation& r) { return simplify_reduces(r, context_); }},
         {"simplify_unions", [&](const Relation& r) { return simplify_unions(r, context_); }},
@@ -117,6 +117,7 @@ class Driver {
 
   Result<void> check(std::string_view pass) {
     const OptimizerOptions& options = context_.options;
+    if (auto stop = folding_.stop()) return fail(*std::move(stop));
     if (plan_->depth() > options.max_depth) return fail(sqlstate::kStatementTooComplex, "plan is too deep");
     if (measure(*plan_, options.max_size) > options.max_size) {
       return fail(sqlstate::kProgramLimitExceeded, "plan is too large");
@@ -129,6 +130,7 @@ class Driver {
     return fail(std::move(error));
   }
 
+  Folding folding_;
   Context context_;
   std::optional<Relation> plan_;
 };

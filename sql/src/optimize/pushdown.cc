@@ -84,7 +84,7 @@ class Pusher {
       Scalar inlined = predicate.substitute(written);
       const bool fits = size_of(inlined) <= kMaxInlined && within(inlined, {0, before});
       if (fits && !(inlined.can_fail() && cancels)) {
-        below.push_back(simplify_scalar(inlined));
+        below.push_back(simplify_scalar(inlined, context_.folding));
       } else {
         above.push_back(std::move(predicate));
       }
@@ -107,7 +107,7 @@ class Pusher {
     Predicates single;
     Predicates above;
     for (const Scalar& written : conjuncts(predicates)) {
-      Scalar predicate = simplify_scalar(with_literals(written, n.equivalences));
+      Scalar predicate = simplify_scalar(with_literals(written, n.equivalences), context_.folding);
       const bool at_home = std::any_of(spans.begin(), spans.end(), [&](Span s) { return within(predicate, s); });
       const auto equality = expr::as_equality(predicate);
       if (predicate.can_fail()) {
@@ -129,7 +129,7 @@ class Pusher {
         // Also where equal columns stand: rows without a partner go early, and so do errors that the
         // predicate would have refused by what they imply.
         const auto moved = expressed_over(predicate, spans[i], equal);
-        if (moved) down.push_back(simplify_scalar(to_input(*moved)));
+        if (moved) down.push_back(simplify_scalar(to_input(*moved), context_.folding));
       }
       inputs.push_back(push(n.inputs[i], std::move(down)));
     }
@@ -207,7 +207,7 @@ class Pusher {
       // What no left row can match may go on the right, too.
       const auto moved = expressed_over(predicate, right, classes);
       if (moved && !moved->columns().empty()) {
-        to_right.push_back(simplify_scalar(shifted(*moved, -static_cast<std::ptrdiff_t>(split_at))));
+        to_right.push_back(simplify_scalar(shifted(*moved, -static_cast<std::ptrdiff_t>(split_at)), context_.folding));
       }
     }
     to_left.insert(to_left.end(), below.begin(), below.end());
@@ -225,7 +225,7 @@ class Pusher {
                           !sees_form(predicate, keys) && !predicate.contains_mz_now();
       Scalar inlined = on_key ? predicate.substitute(n.group_key) : predicate;
       if (on_key && !inlined.can_fail() && size_of(inlined) <= kMaxInlined) {
-        below.push_back(simplify_scalar(inlined));
+        below.push_back(simplify_scalar(inlined, context_.folding));
       } else {
         above.push_back(std::move(predicate));
       }

@@ -57,6 +57,13 @@ Scalar retyped(const Scalar& scalar, const Columns& columns) {
   });
 }
 
+std::vector<Scalar> distinct(std::vector<Scalar> scalars) {
+  if (scalars.size() < 2) return scalars;
+  ScalarSet seen;
+  std::erase_if(scalars, [&](const Scalar& scalar) { return !seen.insert(scalar).second; });
+  return scalars;
+}
+
 std::vector<Scalar> conjuncts(std::span<const Scalar> predicates) {
   std::vector<Scalar> out;
   for (const Scalar& predicate : predicates) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "passes.h"
@@ -30,6 +31,14 @@ bool within(const Scalar& scalar, Span span);
 Scalar shifted(const Scalar& scalar, std::ptrdiff_t by);
 /// With the columns' types as they are now.
 Scalar retyped(const Scalar& scalar, const Columns& columns);
+
+struct ScalarHash {
+  std::size_t operator()(const Scalar& scalar) const { return scalar.hash(); }
+};
+/// For membership only: its order means nothing.
+using ScalarSet = std::unordered_set<Scalar, ScalarHash>;
+/// Each of them once, in the order of their first places.
+std::vector<Scalar> distinct(std::vector<Scalar> scalars);
 
 /// The conjuncts of all predicates, flattened.
 std::vector<Scalar> conjuncts(std::span<const Scalar> predicates);

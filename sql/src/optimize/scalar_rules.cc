@@ -6,6 +6,8 @@
 #include <freshet/expr/error_row.h>
 #include <freshet/expr/eval.h>
 
+#include "rewrite.h"
+
 namespace freshet::sql::passes {
 namespace {
 
@@ -54,16 +56,31 @@ std::optional<Scalar> simplify_negation(const Scalar& inner) {
   return std::nullopt;
 }
 
-Scalar simplify_call(const Scalar& scalar, const Scalar::Call& call) {
+std::size_t bytes_of(const repr::Datum& datum) {
+  if (const auto* text = std::get_if<std::string>(&datum.value())) return text->size();
+  const auto* array = std::get_if<std::shared_ptr<const repr::ArrayValue>>(&datum.value());
+  if (array == nullptr) return sizeof(datum);
+  std::size_t sum = 0;
+  for (const repr::Datum& element : (*array)->elements) sum += bytes_of(element);
+  return sum;
+}
+
+/// The value of a call over literals. One that turns out too large is not computed again.
+Scalar fold_call(const Scalar& scalar, Folding& folding) {
+  const bool has_bytes = scalar.type().type.physical() == repr::PhysicalType::kBytes;
+  if (has_bytes && !folding.may_try(scalar.hash())) return scalar;
+  auto value = expr::evaluate_row(scalar, {}, {});
+  if (!value) return Scalar::failure(value.error(), scalar.type().type);
+  if (has_bytes && !folding.takes(scalar.hash(), bytes_of(*value))) return scalar;
+  return Scalar::literal(*std::move(value), scalar.type().type);
+}
+
+Scalar simplify_call(const Scalar& scalar, const Scalar::Call& call, Folding& folding) {
   const auto& arguments = call.arguments;
   if (auto failed = fold_failures(call, scalar.type().type)) return *failed;
   const bool constant = std::all_of(arguments.begin(), arguments.end(),
                                     [](const Scalar& a) { return a.is_literal(); });
-  if (constant && call.function->volatility == expr::Volatility::kImmutable) {
-    auto value = expr::evaluate_row(scalar, {}, {});
-    if (value) return Scalar::literal(*std::move(value), scalar.type().type);
-    return Scalar::failure(value.error(), scalar.type().type);
-  }
+  if (constant && call.function->volatility == expr::Volatility::kImmutable) return fold_call(scalar, folding);
   if (call.function->strict && std::any_of(arguments.begin(), arguments.end(), is_null) &&
       std::none_of(arguments.begin(), arguments.end(), [](const Scalar& a) { return a.can_fail(); })) {
     return Scalar::null(scalar.type().type);
@@ -80,8 +97,9 @@ Scalar simplify_connective(std::span<const Scalar> arguments, bool deciding) {
   for (const Scalar& argument : arguments) {
     if (is_bool(argument, deciding)) return Scalar::boolean(deciding);
     if (is_bool(argument, !deciding)) continue;
-    if (std::find(kept.begin(), kept.end(), argument) == kept.end()) kept.push_back(argument);
+    kept.push_back(argument);
   }
+  kept = distinct(std::move(kept));
   return deciding ? Scalar::disjunction(std::move(kept)) : Scalar::conjunction(std::move(kept));
 }
 
@@ -96,14 +114,17 @@ Scalar factor_disjunction(const Scalar& scalar) {
   if (disjunction == nullptr) return scalar;
   std::vector<Scalar> shared = conjuncts_of(disjunction->arguments[0]);
   for (const Scalar& arm : disjunction->arguments) {
-    const std::vector<Scalar> parts = conjuncts_of(arm);
-    std::erase_if(shared, [&](const Scalar& s) { return std::find(parts.begin(), parts.end(), s) == parts.end(); });
+    if (shared.empty()) return scalar;
+    const std::vector<Scalar> list = conjuncts_of(arm);
+    const ScalarSet parts(list.begin(), list.end());
+    std::erase_if(shared, [&](const Scalar& s) { return !parts.contains(s); });
   }
   if (shared.empty()) return scalar;
+  const ScalarSet factored(shared.begin(), shared.end());
   std::vector<Scalar> arms;
   for (const Scalar& arm : disjunction->arguments) {
     std::vector<Scalar> rest = conjuncts_of(arm);
-    std::erase_if(rest, [&](const Scalar& s) { return std::find(shared.begin(), shared.end(), s) != shared.end(); });
+    std::erase_if(rest, [&](const Scalar& s) { return factored.contains(s); });
     arms.push_back(Scalar::conjunction(std::move(rest)));
   }
   shared.push_back(simplify_connective(arms, true));
@@ -145,8 +166,8 @@ Scalar simplify_is_null(const Scalar& scalar, const Scalar& argument) {
   return simplify_connective(any, true);
 }
 
-Scalar simplify_node(const Scalar& scalar) {
-  if (const auto* call = scalar.as<Scalar::Call>()) return simplify_call(scalar, *call);
+Scalar simplify_node(const Scalar& scalar, Folding& folding) {
+  if (const auto* call = scalar.as<Scalar::Call>()) return simplify_call(scalar, *call, folding);
   if (scalar.as<Scalar::And>() != nullptr) return simplify_connective(scalar.children(), false);
   if (scalar.as<Scalar::Or>() != nullptr) return factor_disjunction(simplify_connective(scalar.children(), true));
   if (const auto* n = scalar.as<Scalar::If>()) return simplify_if(scalar, *n);
@@ -157,8 +178,15 @@ Scalar simplify_node(const Scalar& scalar) {
 
 }  // namespace
 
-Scalar simplify_scalar(const Scalar& scalar) {
-  return scalar.transform([](Scalar s) { return simplify_node(s); });
+bool Folding::takes(std::size_t hash, std::size_t bytes) {
+  left_ -= std::min(left_, bytes);
+  const bool fits = bytes <= most_;
+  if (!fits) give_up(hash);
+  return fits;
+}
+
+Scalar simplify_scalar(const Scalar& scalar, Folding& folding) {
+  return scalar.transform([&](Scalar s) { return simplify_node(s, folding); });
 }
 
 }  // namespace freshet::sql::passes

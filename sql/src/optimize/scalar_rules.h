@@ -7,6 +7,6 @@
 
 namespace freshet::sql::passes {
 
-Scalar simplify_scalar(const Scalar& scalar);
+Scalar simplify_scalar(const Scalar& scalar, Folding& folding);
 
 }  // namespace freshet::sql::passes

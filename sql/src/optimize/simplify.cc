@@ -13,10 +13,10 @@ namespace {
 
 using expr::MatchKind;
 
-std::vector<Scalar> simplify_all(const std::vector<Scalar>& scalars) {
+std::vector<Scalar> simplify_all(const std::vector<Scalar>& scalars, Folding& folding) {
   std::vector<Scalar> out;
   out.reserve(scalars.size());
-  for (const Scalar& scalar : scalars) out.push_back(simplify_scalar(scalar));
+  for (const Scalar& scalar : scalars) out.push_back(simplify_scalar(scalar, folding));
   return out;
 }
 
@@ -65,9 +65,16 @@ Relation fold_constants(const Relation& relation, const Context& context) {
     total += rows->rows.size();
   }
   const std::size_t most = context.options.max_constant_rows;
-  if (total > most) return relation;
-  const auto result = expr::evaluate_naive(relation, {}, {.max_rows = 4 * most});
-  if (!result || !result->errs.empty() || result->oks.size() > most) return relation;
+  Folding& folding = context.folding;
+  if (total > most || !folding.may_try(relation.hash())) return relation;
+  const auto result = expr::evaluate_naive(relation, {}, {.max_rows = 4 * most, .max_bytes = folding.most()});
+  if (!result || !result->errs.empty() || result->oks.size() > most) {
+    folding.give_up(relation.hash());
+    return relation;
+  }
+  std::size_t size = 0;
+  for (const auto& [bytes, diff] : result->oks) size += bytes.size();
+  if (!folding.takes(relation.hash(), size)) return relation;
   std::vector<repr::SqlType> types;
   for (const auto& column : relation.type().columns) types.push_back(column.type);
   const repr::RowCodec codec(std::move(types));
@@ -80,27 +87,26 @@ Relation fold_constants(const Relation& relation, const Context& context) {
   return Relation::constant(std::move(rows), relation.type());
 }
 
-Relation simplify_filter(const Relation& relation, const Relation::Filter& n) {
+Relation simplify_filter(const Relation& relation, const Relation::Filter& n, Folding& folding) {
   std::vector<Scalar> kept;
-  for (Scalar& predicate : conjuncts(simplify_all(n.predicates))) {
+  for (Scalar& predicate : conjuncts(simplify_all(n.predicates, folding))) {
     if (const auto* literal = predicate.as<Scalar::Literal>()) {
       if (literal->value.is_null() || !literal->value.get<bool>()) return empty_like(relation);
       continue;
     }
-    if (std::find(kept.begin(), kept.end(), predicate) == kept.end()) kept.push_back(std::move(predicate));
+    kept.push_back(std::move(predicate));
   }
+  kept = distinct(std::move(kept));
   const Relation& input = n.input[0];
   const auto* inner = input.as<Relation::Filter>();
   if (inner == nullptr || kept.empty()) return input.filter(std::move(kept));
   std::vector<Scalar> both = inner->predicates;
-  for (Scalar& predicate : kept) {
-    if (std::find(both.begin(), both.end(), predicate) == both.end()) both.push_back(std::move(predicate));
-  }
-  return inner->input[0].filter(std::move(both));
+  both.insert(both.end(), kept.begin(), kept.end());
+  return inner->input[0].filter(distinct(std::move(both)));
 }
 
-Relation simplify_map(const Relation::Map& n) {
-  std::vector<Scalar> expressions = simplify_all(n.expressions);
+Relation simplify_map(const Relation::Map& n, Folding& folding) {
+  std::vector<Scalar> expressions = simplify_all(n.expressions, folding);
   const Relation& input = n.input[0];
   const std::size_t before = input.arity();
   // Bare columns only: a projection.
@@ -154,10 +160,10 @@ Relation padded(const Relation& input, const Columns& nulls, bool behind) {
   return mapped.project(std::move(columns));
 }
 
-Relation simplify_match(const Relation& relation, const Relation::Match& n) {
+Relation simplify_match(const Relation& relation, const Relation::Match& n, Folding& folding) {
   const Relation& left = n.inputs[0];
   const Relation& right = n.inputs[1];
-  const auto on = conjuncts(simplify_all(n.on));
+  const auto on = conjuncts(simplify_all(n.on, folding));
   std::vector<Scalar> kept;
   bool never = is_empty(right);
   for (const Scalar& predicate : on) {
@@ -188,21 +194,21 @@ Relation simplify_match(const Relation& relation, const Relation::Match& n) {
   return Relation::match(n.kind, left, right, std::move(kept));
 }
 
-Relation simplify_reduce(const Relation& relation, const Relation::Reduce& n) {
+Relation simplify_reduce(const Relation& relation, const Relation::Reduce& n, Folding& folding) {
   if (is_empty(n.input[0])) return empty_like(relation);
   std::vector<expr::Aggregate> aggregates = n.aggregates;
   for (expr::Aggregate& aggregate : aggregates) {
-    aggregate.arguments = simplify_all(aggregate.arguments);
-    if (aggregate.filter) aggregate.filter = simplify_scalar(*aggregate.filter);
+    aggregate.arguments = simplify_all(aggregate.arguments, folding);
+    if (aggregate.filter) aggregate.filter = simplify_scalar(*aggregate.filter, folding);
     if (aggregate.filter && *aggregate.filter == Scalar::boolean(true)) aggregate.filter.reset();
-    for (auto& by : aggregate.order_by) by.expression = simplify_scalar(by.expression);
+    for (auto& by : aggregate.order_by) by.expression = simplify_scalar(by.expression, folding);
   }
-  return n.input[0].reduce(simplify_all(n.group_key), std::move(aggregates));
+  return n.input[0].reduce(simplify_all(n.group_key, folding), std::move(aggregates));
 }
 
-Relation simplify_top_k(const Relation& relation, const Relation::TopK& n) {
+Relation simplify_top_k(const Relation& relation, const Relation::TopK& n, Folding& folding) {
   if (is_empty(n.input[0])) return empty_like(relation);
-  std::optional<Scalar> limit = n.limit ? std::optional(simplify_scalar(*n.limit)) : std::nullopt;
+  std::optional<Scalar> limit = n.limit ? std::optional(simplify_scalar(*n.limit, folding)) : std::nullopt;
   if (limit) {
     if (const auto* literal = limit->as<Scalar::Literal>()) {
       if (literal->value.is_null()) limit.reset();
@@ -213,14 +219,11 @@ Relation simplify_top_k(const Relation& relation, const Relation::TopK& n) {
   return n.input[0].top_k(n.group_key, n.order, std::move(limit), n.offset);
 }
 
-Relation simplify_join(const Relation& relation, const Relation::Join& n) {
+Relation simplify_join(const Relation& relation, const Relation::Join& n, Folding& folding) {
   if (std::any_of(n.inputs.begin(), n.inputs.end(), is_empty)) return empty_like(relation);
   std::vector<std::vector<Scalar>> classes;
   for (const auto& members : n.equivalences) {
-    std::vector<Scalar> kept;
-    for (Scalar& member : simplify_all(members)) {
-      if (std::find(kept.begin(), kept.end(), member) == kept.end()) kept.push_back(std::move(member));
-    }
+    std::vector<Scalar> kept = distinct(simplify_all(members, folding));
     if (std::any_of(kept.begin(), kept.end(), [](const Scalar& s) {
           const auto* literal = s.as<Scalar::Literal>();
           return literal != nullptr && literal->value.is_null();
@@ -234,23 +237,23 @@ Relation simplify_join(const Relation& relation, const Relation::Join& n) {
   return Relation::join(n.inputs, std::move(classes));
 }
 
-Relation simplify_node(const Relation& relation) {
+Relation simplify_node(const Relation& relation, Folding& folding) {
   if (const auto* n = relation.as<Relation::Filter>()) {
-    return is_empty(n->input[0]) ? n->input[0] : simplify_filter(relation, *n);
+    return is_empty(n->input[0]) ? n->input[0] : simplify_filter(relation, *n, folding);
   }
   if (const auto* n = relation.as<Relation::Map>()) {
-    return is_empty(n->input[0]) ? empty_like(relation) : simplify_map(*n);
+    return is_empty(n->input[0]) ? empty_like(relation) : simplify_map(*n, folding);
   }
   if (const auto* n = relation.as<Relation::Project>()) return simplify_project(*n);
   if (const auto* n = relation.as<Relation::FlatMap>()) {
     if (is_empty(n->input[0])) return empty_like(relation);
-    return n->input[0].flat_map(n->function, simplify_all(n->arguments), n->with_ordinality);
+    return n->input[0].flat_map(n->function, simplify_all(n->arguments, folding), n->with_ordinality);
   }
   if (const auto* n = relation.as<Relation::Union>()) return simplify_union(relation, *n);
-  if (const auto* n = relation.as<Relation::Match>()) return simplify_match(relation, *n);
-  if (const auto* n = relation.as<Relation::Reduce>()) return simplify_reduce(relation, *n);
-  if (const auto* n = relation.as<Relation::TopK>()) return simplify_top_k(relation, *n);
-  if (const auto* n = relation.as<Relation::Join>()) return simplify_join(relation, *n);
+  if (const auto* n = relation.as<Relation::Match>()) return simplify_match(relation, *n, folding);
+  if (const auto* n = relation.as<Relation::Reduce>()) return simplify_reduce(relation, *n, folding);
+  if (const auto* n = relation.as<Relation::TopK>()) return simplify_top_k(relation, *n, folding);
+  if (const auto* n = relation.as<Relation::Join>()) return simplify_join(relation, *n, folding);
   if (const auto* n = relation.as<Relation::Negate>()) {
     if (is_empty(n->input[0])) return n->input[0];
     if (const auto* inner = n->input[0].as<Relation::Negate>()) return inner->input[0];
@@ -264,7 +267,7 @@ Relation simplify_node(const Relation& relation) {
 }  // namespace
 
 Relation simplify(const Relation& relation, const Context& context) {
-  return relation.transform([&](Relation r) { return fold_constants(simplify_node(r), context); });
+  return relation.transform([&](Relation r) { return fold_constants(simplify_node(r, context.folding), context); });
 }
 
 }  // namespace freshet::sql::passes

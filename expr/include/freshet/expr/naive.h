@@ -69,6 +69,8 @@ struct NaiveOptions {
   repr::SqlTime time = 0;
   /// Gives up with 54000 when an intermediate result has more rows than this.
   std::size_t max_rows = 50'000'000;
+  /// Gives up with 54000 when a Map computes more bytes of text than this.
+  std::size_t max_bytes = SIZE_MAX;
   /// Gives up with 54000 when a LetRec without limit has not ended after so many iterations.
   std::size_t max_iterations = 100'000;
 };

@@ -13,6 +13,7 @@
 #include <freshet/expr/id.h>
 #include <freshet/repr/types.h>
 #include <freshet/sql/hir.h>
+#include <freshet/sql/interrupt.h>
 
 namespace freshet::sql {
 
@@ -79,6 +80,7 @@ struct SessionSettings {
   std::vector<std::string> search_path{"public"};
   std::string user = "materialize";
   std::string time_zone = "UTC";
+  Interrupt interrupt{};
 };
 
 /// System schemas in the order in which they are searched.

@@ -7,7 +7,7 @@
 ///
 /// The input must be bound: no parameters, and session values only if they may stay (EXPLAIN). The result is
 /// what `lower_physical` takes. Both are deterministic.
-/// Errors: 54001 for a plan too deep, 54000 for one that grows too large.
+/// Errors: 54001 for a plan too deep, 54000 for one that grows too large, and what the interrupt says.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include <freshet/base/result.h>
 #include <freshet/expr/lir.h>
 #include <freshet/expr/relation.h>
+#include <freshet/sql/interrupt.h>
 
 namespace freshet::sql {
 
@@ -39,10 +40,15 @@ struct OptimizerOptions {
   std::size_t max_size = 200'000;
   /// Constants are folded up to this many rows.
   std::size_t max_constant_rows = 1000;
+  /// A value that is larger is not folded, nor are rows of more bytes: execution computes them.
+  std::size_t max_constant_bytes = 4 << 20;
+  /// Nothing more is folded when so many bytes of text and arrays were computed while folding.
+  std::size_t max_folded_bytes = 256 << 20;
   /// Rounds over all passes; a plan that still changes then is right all the same.
   std::size_t max_rounds = 6;
   /// Checks types after every pass (debug builds always do).
   bool typecheck = false;
+  Interrupt interrupt{};
 };
 
 Result<expr::Relation> optimize(const expr::Relation& relation, const OptimizerOptions& options = {});
