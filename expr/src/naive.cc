@@ -82,7 +82,14 @@ class Interpreter {
     for (std::size_t i = 0; i < n.ids.size(); ++i) {
       locals_[n.ids[i]] = Collector(n.parts[i].type().columns).finish();
     }
+    loops_.emplace_back();
+    const auto left = [&](bool body) -> Result<RowsPtr> {
+      loops_.pop_back();
+      return body ? evaluate(n.parts.back()) : at_limit(n);
+    };
     for (std::uint64_t iteration = 0;; ++iteration) {
+      loops_.back().iteration = iteration;
+      loops_.back().next = 0;
       if (!n.limit && iteration >= options_.max_iterations) {
         return fail(sqlstate::kProgramLimitExceeded,
                     "recursion has not ended after " + std::to_string(iteration) + " iterations");
@@ -97,11 +104,11 @@ class Interpreter {
       if (!changed) break;
       if (!n.limit || iteration < *n.limit) continue;
       // This was iteration limit + 1, and it changed something.
-      if (!n.return_at_limit) return at_limit(n);
+      if (!n.return_at_limit) return left(false);
       for (const LocalId id : n.ids) locals_[id] = before.at(id);
       break;
     }
-    return evaluate(n.parts.back());
+    return left(true);
   }
 
   static Result<RowsPtr> at_limit(const Relation::LetRec& n) {
@@ -247,7 +254,15 @@ class Interpreter {
   }
 
   Result<RowsPtr> node(const Relation::Reduce& n, const Relation& relation) {
-    return reduce(*FRESHET_TRY(evaluate(n.input[0])), n.group_key, n.aggregates, relation.type().columns);
+    const RowsPtr input = FRESHET_TRY(evaluate(n.input[0]));
+    FirstForms* forms = nullptr;
+    if (!loops_.empty() && n.aggregates.empty()) {
+      Loop& loop = loops_.back();
+      if (loop.next == loop.forms.size()) loop.forms.emplace_back();
+      forms = &loop.forms[loop.next++];
+      forms->iteration = loop.iteration;
+    }
+    return reduce(*input, n.group_key, n.aggregates, relation.type().columns, forms);
   }
 
   Result<RowsPtr> node(const Relation::TopK& n, const Relation&) {
@@ -287,8 +302,16 @@ class Interpreter {
     return out.finish();
   }
 
+  /// A recursion under way. Its iterations evaluate the same nodes in the same order, which numbers the distincts.
+  struct Loop {
+    std::uint64_t iteration = 0;
+    std::size_t next = 0;
+    std::vector<FirstForms> forms{};
+  };
+
   const std::map<GlobalId, Multiset>& inputs_;
   const NaiveOptions& options_;
+  std::vector<Loop> loops_;
   Budget budget_;
   std::map<GlobalId, RowsPtr> globals_;
   std::map<LocalId, RowsPtr> locals_;

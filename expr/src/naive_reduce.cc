@@ -49,9 +49,9 @@ struct Group {
 class ReduceRun {
  public:
   ReduceRun(const Rows& input, std::span<const Scalar> group_key, std::span<const Aggregate> aggregates,
-            Types types)
-      : input_(input), group_key_(group_key), aggregates_(aggregates), key_types_(sql_types(group_key)),
-        key_codec_(key_types_), batch_(input), out_(std::move(types)) {}
+            Types types, FirstForms* forms)
+      : input_(input), group_key_(group_key), aggregates_(aggregates), forms_(forms),
+        key_types_(sql_types(group_key)), key_codec_(key_types_), batch_(input), out_(std::move(types)) {}
 
   RowsPtr run() {
     const std::size_t arity = out_.types().size();
@@ -67,6 +67,7 @@ class ReduceRun {
       const ErrorRow row = ErrorRow::of(batch_[i].row, errors_.at(i));
       out_.add_error(group_error(partial_key(row.known), arity, row.error));
     }
+    if (forms_ != nullptr) remember_forms();
     for (auto& [key, group] : groups_) emit(key, group);
     return out_.finish();
   }
@@ -124,6 +125,23 @@ class ReduceRun {
     }
   }
 
+  void remember_forms() {
+    std::map<std::string, Diff> counts;
+    for (const auto& [key, group] : groups_) {
+      for (const auto& [form, row] : group.keys) {
+        const auto before = forms_->counts.find(form);
+        const Diff rise = row.diff - (before == forms_->counts.end() ? 0 : before->second);
+        if (rise > 0) forms_->first.try_emplace(form, forms_->iteration);
+        counts.emplace(form, row.diff);
+      }
+    }
+    // From a negative count to none it rises, too.
+    for (const auto& [form, count] : forms_->counts) {
+      if (count < 0 && !counts.contains(form)) forms_->first.try_emplace(form, forms_->iteration);
+    }
+    forms_->counts = std::move(counts);
+  }
+
   void fail_group(const DatumRow& key, Error error) {
     out_.add_error(group_error(PartialRow(key.begin(), key.end()), out_.types().size(), std::move(error)));
   }
@@ -133,10 +151,13 @@ class ReduceRun {
     // Key bytes alone are the key in its default form: the group has no row whose form it would show.
     if (group.count < 0) return fail_group(key_codec_.decode_row(bytes).value(), negative_multiplicity());
     DatumRow row;
+    std::uint64_t first = UINT64_MAX;
     for (const auto& [form, key] : group.keys) {
       if (key.diff <= 0) continue;
+      const std::uint64_t came = forms_ == nullptr ? 0 : forms_->first.at(form);
+      if (came >= first) continue;
+      first = came;
       row = key.row;
-      break;
     }
     const DatumRow key = row;
     std::optional<Error> error;
@@ -155,6 +176,7 @@ class ReduceRun {
   const Rows& input_;
   std::span<const Scalar> group_key_;
   std::span<const Aggregate> aggregates_;
+  FirstForms* forms_;
   std::vector<repr::SqlType> key_types_;
   repr::RowCodec key_codec_;
   Batch batch_;
@@ -232,8 +254,8 @@ void top_rows(const std::string& key, std::vector<const CountedRow*> rows, const
 }  // namespace
 
 RowsPtr reduce(const Rows& input, std::span<const Scalar> group_key, std::span<const Aggregate> aggregates,
-               Types types) {
-  return ReduceRun(input, group_key, aggregates, std::move(types)).run();
+               Types types, FirstForms* forms) {
+  return ReduceRun(input, group_key, aggregates, std::move(types), forms).run();
 }
 
 RowsPtr top_k(const Rows& input, const Relation::TopK& node) {

@@ -88,8 +88,15 @@ Result<RowsPtr> join(std::span<const RowsPtr> inputs, std::span<const std::vecto
                      const Budget& budget);
 Result<RowsPtr> match(MatchKind kind, const RowsPtr& left, const RowsPtr& right, std::span<const Scalar> on,
                       const Budget& budget);
+/// What a distinct inside a recursion remembers of the iterations before, by the canonical bytes of keys.
+struct FirstForms {
+  std::uint64_t iteration = 0;
+  std::map<std::string, Diff> counts{};           ///< In the iteration before.
+  std::map<std::string, std::uint64_t> first{};   ///< When the count first rose.
+};
+/// With `forms`, groups show the form that came first.
 RowsPtr reduce(const Rows& input, std::span<const Scalar> group_key, std::span<const Aggregate> aggregates,
-               Types types);
+               Types types, FirstForms* forms = nullptr);
 RowsPtr top_k(const Rows& input, const Relation::TopK& node);
 
 /// An aggregate over the rows of a group that count: (arguments ++ order columns), already filtered.

@@ -105,5 +105,14 @@ TEST_CASE("limits: so many WITH queries are refused before they are bound", "[sq
   CHECK(asked == 0);
 }
 
+TEST_CASE("recursion: of equal rows the one that came first stays", "[sql]") {
+  testing::Workbench bench;
+  const auto rows = [&](std::string_view sql) { return bench.run(sql).value().rows; };
+  CHECK(rows("with recursive r(x) as (select 1.00 union select case when scale(x)=1 then 1.00 else 1.0 end from r) "
+             "select * from r") == std::vector<std::string>{"1.00"});
+  CHECK(rows("with recursive r(x) as (select interval '1 day' union select case when x::text = '1 day' then interval '24:00' "
+             "else interval '1 day' end from r) select * from r") == std::vector<std::string>{"1 day"});
+}
+
 }  // namespace
 }  // namespace freshet::sql

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +24,8 @@ namespace freshet::compute {
 
 inline constexpr char kRowTag = 0;
 inline constexpr char kErrorTag = 1;
+/// The number of an iteration, so that smaller ones come first.
+inline constexpr std::size_t kIterationBytes = 8;
 
 template <typename Output>
 void push_tagged(Output& output, char tag, std::string_view bytes, repr::Diff count) {
@@ -33,11 +37,15 @@ void push_tagged(Output& output, char tag, std::string_view bytes, repr::Diff co
 }
 
 /// Distinct rows: keys are the key bytes of the row, values its forms. The least form of a positive count shows.
+/// With `by_iteration`, as many bytes of each value as `kIterationBytes` say in which iteration of a loop the update
+/// came; then the form that came first shows, so that equal rows of different looks do not take turns for ever.
 struct DistinctLogic {
   ColumnTypes types;
+  bool by_iteration = false;
 
   template <typename Group, typename Output>
   void operator()(std::string_view key, Group& group, Output& output) const {
+    if (by_iteration) return first(key, group, output);
     repr::Diff total = 0;
     std::string form;
     bool has_form = false;
@@ -52,6 +60,32 @@ struct DistinctLogic {
     if (total < 0) push_tagged(output, kErrorTag, negative(key), 1);
   }
   [[nodiscard]] std::string negative(std::string_view key) const;
+
+ private:
+  struct Form {
+    repr::Diff count = 0;
+    std::size_t first = SIZE_MAX;  ///< Which value of the group was the first with a positive count.
+  };
+  template <typename Group, typename Output>
+  void first(std::string_view key, Group& group, Output& output) const {
+    repr::Diff total = 0;
+    std::map<std::string, Form, std::less<>> forms;
+    for (std::size_t place = 0; group.valid(); group.step(), ++place) {
+      const std::string_view form = std::string_view(group.val()).substr(kIterationBytes);
+      Form& seen = forms.try_emplace(std::string(form)).first->second;
+      seen.count += group.diff();
+      total += group.diff();
+      if (group.diff() > 0) seen.first = std::min(seen.first, place);
+    }
+    if (total < 0) push_tagged(output, kErrorTag, negative(key), 1);
+    if (total <= 0) return;
+    const std::pair<const std::string, Form>* shown = nullptr;
+    for (const auto& candidate : forms) {
+      if (candidate.second.count <= 0) continue;
+      if (shown == nullptr || candidate.second.first < shown->second.first) shown = &candidate;
+    }
+    push_tagged(output, kRowTag, shown->first, 1);
+  }
 };
 
 /// As many rows as the counts of equal rows sum to: keys are the key bytes of the row, values its forms. They show the

@@ -12,11 +12,13 @@
 
 namespace freshet::compute {
 
-/// Whole rows: the key is the row's key bytes and the value its forms, or the key is the whole row.
+/// Whole rows: the key is the row's key bytes and the value its forms, or the key is the whole row. With
+/// `by_iteration` the iteration stands before the forms.
 template <typename T>
 class KeyRows {
  public:
-  KeyRows(const ColumnTypes& types, bool split_forms) : codec_(sql_types(types)), split_forms_(split_forms) {}
+  KeyRows(const ColumnTypes& types, bool split_forms, bool by_iteration = false)
+      : codec_(sql_types(types)), split_forms_(split_forms), by_iteration_(by_iteration) {}
   void step(timely::Input<T, Rows<T>>& input, timely::Output<T, differential::RowUpdates<T>>& output) {
     input.for_each([&](const timely::Capability<T>& at, Rows<T> rows) {
       repr::BytesVector encoded;
@@ -26,15 +28,29 @@ class KeyRows {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::string_view row = encoded[i];
         const std::size_t key = split ? codec_.key_size(row) : row.size();
-        updates.push(row.substr(0, key), row.substr(key), rows.time(i), rows.chunk.diff(i));
+        if (by_iteration_) {
+          updates.push(row.substr(0, key), iteration_of(rows.time(i)).append(row.substr(key)), rows.time(i),
+                       rows.chunk.diff(i));
+        } else {
+          updates.push(row.substr(0, key), row.substr(key), rows.time(i), rows.chunk.diff(i));
+        }
       }
       output.give(at, std::move(updates));
     });
   }
 
  private:
+  static std::string iteration_of(const T& time) {
+    std::string bytes;
+    if constexpr (kIsLoop<T>) {
+      for (std::size_t i = kIterationBytes; i-- > 0;) bytes.push_back(static_cast<char>((time.inner >> (8 * i)) & 0xff));
+    }
+    return bytes;
+  }
+
   repr::RowCodec codec_;
   bool split_forms_;
+  bool by_iteration_;
 };
 
 /// Keys of a TopK's groups, and values in its order.

@@ -10,11 +10,12 @@ namespace freshet::compute {
 template <typename T>
 Bundle<T> Renderer<T>::distinct(Bundle<T>& input) {
   const ColumnTypes types = input.types;
-  const auto updates =
-      stream(input).unary("Distinct", timely::Pipeline{}, [types] { return KeyRows<T>(types, true); },
-                          timely::FrontierInterest::kNever);
+  const bool by_iteration = kIsLoop<T> && repr::RowCodec(sql_types(types)).has_forms();
+  const auto updates = stream(input).unary(
+      "Distinct", timely::Pipeline{}, [types, by_iteration] { return KeyRows<T>(types, true, by_iteration); },
+      timely::FrontierInterest::kNever);
   const ArrangedRows<T> reduced = differential::reduce_core<differential::RowTrace<T>>(
-      arrange_updates(updates, "distinct"), "distinct", DistinctLogic{types}, options_.block_bytes);
+      arrange_updates(updates, "distinct"), "distinct", DistinctLogic{types, by_iteration}, options_.block_bytes);
   const auto rows = untag(reduced, types, true);
   return {.types = types, .oks = rows.first, .errs = concat({input.errs, rows.second})};
 }

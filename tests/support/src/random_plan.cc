@@ -382,8 +382,45 @@ class PlanGenerator {
   /// Paths over edges: reach = edges + reach joined with edges, as a set; sometimes by two relations in turn.
   Relation recursion(std::size_t depth) {
     const Relation edges = shaped(relation(depth - 1), {TypeKind::kInt4, TypeKind::kInt4});
-    return bound(random_.coin() ? Relation::union_all({edges, chain()}) : edges,
-                 [&](const Relation& all) { return paths(all); });
+    const Relation more = random_.coin() ? Relation::union_all({edges, chain()}) : edges;
+    if (!random_.one_in(3)) return bound(more, [&](const Relation& all) { return paths(all); });
+    // The same numbers, written differently: 1, 1.0, 1.00.
+    return bound(more, [&](const Relation& all) {
+      std::vector<Relation> parts{as_numeric(all, std::nullopt)};
+      for (std::int32_t scale = 1; scale <= 2; ++scale) {
+        if (random_.coin()) parts.push_back(as_numeric(filter(all), scale));
+      }
+      return bound(Relation::union_all(std::move(parts)), [&](const Relation& numbers) { return paths(numbers); });
+    });
+  }
+  static Scalar rounded(const Scalar& value, const Scalar& scale) {
+    return Scalar::call(freshet::expr::function_by_signature("round(numeric,int4)"), {value, scale});
+  }
+  static Relation as_numeric(const Relation& pairs, std::optional<std::int32_t> scale) {
+    const auto cast = freshet::expr::find_cast(TypeKind::kInt4, TypeKind::kNumeric);
+    std::vector<Scalar> numbers;
+    for (std::size_t c = 0; c < 2; ++c) {
+      numbers.push_back(Scalar::call(cast->function, {Scalar::column(c, pairs.type().columns[c])}));
+      if (scale) numbers.back() = rounded(numbers.back(), Scalar::literal(Datum(*scale), TypeKind::kInt4));
+    }
+    return pairs.map(std::move(numbers)).project({2, 3});
+  }
+  /// Columns of numbers in another form: of scale 0 in scale 2 and back, or all in one.
+  Relation reformed(const Relation& numbers) {
+    if (numbers.type().columns[0].type.kind() != TypeKind::kNumeric) return numbers;
+    const auto literal = [](std::int32_t n) { return Scalar::literal(Datum(n), TypeKind::kInt4); };
+    std::vector<Scalar> forms;
+    std::vector<std::size_t> places;
+    for (std::size_t c = 0; c < 2; ++c) {
+      const Scalar value = Scalar::column(c, numbers.type().columns[c]);
+      places.push_back(c);
+      if (random_.one_in(3)) continue;
+      const Scalar scale = Scalar::call(freshet::expr::function_by_signature("scale(numeric)"), {value});
+      const Scalar turned = Scalar::call(freshet::expr::function_by_signature("-(int4,int4)"), {literal(2), scale});
+      places.back() = 2 + forms.size();
+      forms.push_back(rounded(value, random_.one_in(3) ? literal(1) : turned));
+    }
+    return forms.empty() ? numbers : numbers.map(std::move(forms)).project(std::move(places));
   }
   /// Few random edges make a path of three; on a chain a recursion is cut at every limit.
   static Relation chain() {
@@ -394,12 +431,13 @@ class PlanGenerator {
   Relation paths(const Relation& edges) {
     const LocalId id{next_local_++};
     const LocalId other{next_local_++};
-    const Relation reach = Relation::get(id, pair_type());
-    const Relation step = Relation::get(other, pair_type());
-    const auto& columns = pair_type().columns;
+    const freshet::repr::RelationType type{{{edges.type().columns[0].type, true}, {edges.type().columns[1].type, true}}};
+    const Relation reach = Relation::get(id, type);
+    const Relation step = Relation::get(other, type);
+    const auto& columns = type.columns;
     const auto extend = [&](const Relation& from) {
-      return Relation::join({from, edges}, {{Scalar::column(1, columns[1]), Scalar::column(2, columns[0])}})
-          .project({0, 3});
+      return reformed(Relation::join({from, edges}, {{Scalar::column(1, columns[1]), Scalar::column(2, columns[0])}})
+                          .project({0, 3}));
     };
     std::optional<std::uint64_t> limit;
     if (random_.coin()) limit = random_.one_in(8) ? 0 : 1 + random_.below(3);

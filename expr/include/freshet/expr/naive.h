@@ -39,6 +39,8 @@
 ///   with a positive count after the key columns were projected; likewise MIN, MAX and DISTINCT take the
 ///   least canonical bytes among equal values. Ties and lacking order: canonical order of the argument row.
 ///   Distinct (no aggregates): n > 0 gives one row, n < 0 an error with the keys known in their default form.
+///   Among the values of a LetRec the distinct row shows the form that came first: of the rows with a positive count, the
+///   one whose count rose in the earliest iteration, and of several the least.
 /// - TopK: a negative count in a group is one error of the group (its columns known in their default form) and the group gives no rows; so
 ///   does a limit that fails, or is negative (2201W); it is evaluated on the group's first row in canonical order. Error rows by `top_k_error`; the oks of a group in
 ///   error are computed from the rows that are there.
