@@ -315,6 +315,25 @@ TEST_CASE("engine: a subscription begins with the state, or without, and ends at
   CHECK(!changes.contains(16));
 }
 
+TEST_CASE("engine: time goes on behind the error of a subscription", "[compute]") {
+  Engine engine(any_engine());
+  const auto ten = Scalar::literal(Datum(std::int64_t{10}), repr::TypeKind::kInt8);
+  const Relation view = Relation::get(kTable, pair_desc().type)
+                            .map({Scalar::call(expr::function_by_signature("/(int8,int8)"), {ten, column(1)})})
+                            .project({0, 2});
+  auto dataflow = engine.describe(view, kView, 10);
+  expr::SinkExport subscription = sink(expr::SinkExport::Kind::kSubscribe);
+  subscription.from = kView;
+  dataflow.sink_exports.emplace(kSubscribe, subscription);
+  engine.world->start(dataflow);
+  REQUIRE(engine.world->wait_for(kSubscribe, 10));
+  engine.world->commit(12, {{kTable, changed({{row(1, 10), -1}})}});
+  CHECK(engine.world->wait_for(kSubscribe, 12));
+  const auto responses = engine.world->subscribed(kSubscribe);
+  REQUIRE(responses.size() == 1);
+  CHECK(responses.front().error);
+}
+
 TEST_CASE("engine: a view corrects what it finds", "[compute]") {
   Engine engine(any_engine());
   engine.world->create_view(kView, pair_desc(), 10);

@@ -20,8 +20,13 @@ void diff_side(const std::map<std::string, repr::Diff>& from, const std::map<std
 }  // namespace
 
 void NaiveCore::run_sink(const std::shared_ptr<Flow>& flow, GlobalId id, Sink& sink) {
-  if (sink.failed) return;
-  if (sink.description.kind == expr::SinkExport::Kind::kSubscribe) {
+  const bool subscribes = sink.description.kind == expr::SinkExport::Kind::kSubscribe;
+  if (sink.failed) {
+    // An error ends what a subscription shows, and not the time that it knows.
+    if (subscribes && !flow->failures.contains(id)) report_upper(*flow, id, flow->dataflow->upper());
+    return;
+  }
+  if (subscribes) {
     run_subscribe(*flow, id, sink);
   } else {
     run_view(flow, id, sink);
@@ -66,7 +71,8 @@ void NaiveCore::run_subscribe(Flow& flow, GlobalId id, Sink& sink) {
   if (!checked) {
     response.error = checked.error();
     sink.failed = true;
-    return respond(std::move(response));
+    respond(std::move(response));
+    return report_upper(flow, id, is_last ? repr::kClosed : upper);
   }
   for (std::size_t i = 0; i < updates->oks.size(); ++i) {
     if (is_first && !sink.description.with_snapshot && updates->oks.time(i) == lower) continue;
