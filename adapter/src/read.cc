@@ -214,7 +214,7 @@ Future<SessionState::ReadResult> SessionState::peek(ReadPlan planned, Hold hold,
   const PeekId id = request.id;
   cancel_step = [&compute = *services.compute, id] { compute.cancel_peek(id); };
   return services.compute
-      ->peek(std::move(request), services.config.max_result_bytes,
+      ->peek(std::move(request), max_result_bytes(),
              all_behind(*services.catalog.get(), {planned.imports.begin(), planned.imports.end()}))
       .then(strand, [self = shared_from_this(), active,
                      result = std::move(result)](Result<PeekResult> peeked) mutable -> Result<ReadResult> {
@@ -239,7 +239,7 @@ Future<Outcome> SessionState::select(const sql::SelectPlan& plan) {
   }
   return read(plan.relation, plan.as_of, std::move(first))
       .and_then(strand, [finishing = plan.finishing, desc = plan.desc, limits = *limits,
-                         most_bytes = services.config.max_result_bytes](ReadResult result) -> Result<Outcome> {
+                         most_bytes = max_result_bytes()](ReadResult result) -> Result<Outcome> {
         RowBatch batch = FRESHET_TRY(finish_rows(result.rows, result.types, finishing, limits, most_bytes));
         return Outcome(Rows{.desc = desc,
                             .stream = make_stream(std::move(batch)),

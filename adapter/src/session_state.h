@@ -5,6 +5,7 @@
 /// state by shared pointer, so a session that goes away takes nothing with it that still runs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -241,6 +242,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::optional<base::Instant> deadline{};
   /// Ends planning when a cancel request came, or statement_timeout passed.
   [[nodiscard]] sql::Interrupt interrupt() const;
+  /// The server's limit, or the session's if it is less.
+  [[nodiscard]] std::uint64_t max_result_bytes() const {
+    return std::min(services.config.max_result_bytes, variables.max_result_bytes());
+  }
   /// What cancelled the statement; after a shutdown every later one is cancelled, too.
   enum class StopCause : std::uint8_t { kRequest, kTimeout, kShutdown };
   StopCause stop_cause = StopCause::kRequest;

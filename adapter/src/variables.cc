@@ -63,6 +63,30 @@ Result<std::string> duration(std::string value) {
   return std::to_string(number * milliseconds);
 }
 
+// Bytes of a size like 100, 64kB or 1GB.
+std::optional<std::uint64_t> bytes_of(std::string_view value) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (parsed.ec != std::errc()) return std::nullopt;
+  std::string_view unit(parsed.ptr, static_cast<std::size_t>(value.data() + value.size() - parsed.ptr));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  int shift = 0;
+  if (unit == "kB") shift = 10;
+  else if (unit == "MB") shift = 20;
+  else if (unit == "GB") shift = 30;
+  else if (unit == "TB") shift = 40;
+  else if (!unit.empty() && unit != "B") return std::nullopt;
+  if (number > (UINT64_MAX >> shift)) return std::nullopt;
+  return number << shift;
+}
+
+Result<std::string> size(std::string value) {
+  if (bytes_of(value)) return value;
+  Error error = sql_error(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
+  error.hint = "Valid units are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".";
+  return fail(std::move(error));
+}
+
 Result<std::string> time_zone(std::string value) {
   const auto zone = repr::TimeZone::from_setting(value);
   if (!zone) return fail(sqlstate::kInvalidParameterValue, "invalid value: \"" + value + "\"");
@@ -135,6 +159,7 @@ const std::vector<Variables::Definition>& Variables::definitions() {
        "The display format of intervals."},
       {"is_superuser", "on", boolean, true, true, "Whether the user is a superuser."},
       {"lock_timeout", "0", duration, false, false, "Accepted for compatibility."},
+      {"max_result_size", "1GB", size, false, false, "A larger result is refused (54000)."},
       {"max_identifier_length", "63", integer, false, true, "Longest identifier, in bytes."},
       {"row_security", "on", boolean, false, false, "Accepted for compatibility."},
       {"search_path", "public", any, true, false, "Schemas searched for unqualified names."},
@@ -254,6 +279,7 @@ void Variables::changed() {
     begun_read_only_ = *get("default_transaction_read_only");
   }
   read_only_ = *get("transaction_read_only") == "on";
+  max_result_bytes_ = bytes_of(*get("max_result_size")).value();
 }
 
 Result<void> Variables::set_default(std::string_view name, std::string to) {

@@ -52,6 +52,7 @@ class Variables {
   [[nodiscard]] std::optional<std::uint64_t> statement_timeout_ms() const { return statement_timeout_ms_; }
   /// transaction_read_only
   [[nodiscard]] bool read_only() const { return read_only_; }
+  [[nodiscard]] std::uint64_t max_result_bytes() const { return max_result_bytes_; }
   /// Grows with every change of a value.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
@@ -79,6 +80,7 @@ class Variables {
   std::uint64_t version_ = 0;
   std::optional<std::uint64_t> statement_timeout_ms_;
   bool read_only_ = false;
+  std::uint64_t max_result_bytes_ = 1ULL << 30;
 };
 
 struct Variables::Saved {

@@ -131,7 +131,7 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
     const repr::SqlTime time = read.time;
     auto changes = compute_(std::move(read), returning_.has_value());
     if (!changes) return failed<Outcome>(changes.error());
-    auto outcome = outcome_of(*changes, returning_, desc_, verb_, session_->services.config.max_result_bytes);
+    auto outcome = outcome_of(*changes, returning_, desc_, verb_, session_->max_result_bytes());
     if (!outcome) return failed<Outcome>(outcome.error());
     if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
       if (session_->transaction.single) {
