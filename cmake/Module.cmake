@@ -18,11 +18,13 @@ function(freshet_module name)
     add_library(${name} STATIC ${M_SOURCES})
     target_link_libraries(${name} PUBLIC ${M_DEPENDS} ${M_LIBRARIES}
         PRIVATE ${M_PRIVATE_DEPENDS} ${M_PRIVATE_LIBRARIES} $<BUILD_INTERFACE:freshet::flags>)
+    target_compile_features(${name} PUBLIC cxx_std_20)  # so that users of the installed libraries get it too
     target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${M_ROOT}/include FILES ${M_HEADERS})
     target_include_directories(${name} PRIVATE ${M_ROOT}/src)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE ${M_DEPENDS} ${M_LIBRARIES})
+    target_compile_features(${name} INTERFACE cxx_std_20)
     target_sources(${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${M_ROOT}/include FILES ${M_HEADERS})
   endif()
   set_target_properties(${name} PROPERTIES OUTPUT_NAME freshet_${name})

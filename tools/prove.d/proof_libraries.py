@@ -51,7 +51,7 @@ def outside(out, folder, arguments):
     jobs = f"-j{arguments.jobs}"
     steps = [("cmake", "--preset", "libs-only"), ("cmake", "--build", "--preset", "libs-only", jobs),
              ("cmake", "--install", "build/libs-only", "--prefix", prefix),
-             ("cmake", "-S", project, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_STANDARD=20",
+             ("cmake", "-S", project, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
               f"-DEXAMPLES={examples}", f"-DCMAKE_PREFIX_PATH={prefix}"),
              ("cmake", "--build", build, jobs)]
     for step in steps:
