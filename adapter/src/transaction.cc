@@ -211,12 +211,8 @@ Result<std::string> SessionState::savepoint(const sql::SavepointPlan& plan) {
 void SessionState::roll_back_to(const Savepoint& savepoint) {
   transaction.failed = false;
   transaction.read_only = savepoint.read_only;
-  std::erase_if(transaction.writes, [&](auto& write) {
-    const auto then = savepoint.writes.find(write.first);
-    if (then == savepoint.writes.end()) return true;
-    keep_first(write.second.oks, then->second);
-    return false;
-  });
+  std::erase_if(transaction.writes, [&](const auto& write) { return !savepoint.writes.contains(write.first); });
+  for (auto& [table, updates] : transaction.writes) keep_first(updates.oks, savepoint.writes.at(table));
   variables.restore(savepoint.variables);
   report_variables();
   std::erase_if(portals, [&](const auto& named) { return named.second.number >= savepoint.next_portal; });
