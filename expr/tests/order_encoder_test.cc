@@ -67,7 +67,7 @@ TEST_CASE("order encoder: the second key decides where the first is equal", "[ex
     std::vector<repr::ColumnType> columns;
     for (int i = 0; i < 3; ++i) columns.push_back({types[random.below(types.size())], true});
     std::vector<ColumnOrder> order;
-    for (const std::size_t column : {2, 0, 1}) {
+    for (const std::size_t column : {std::size_t{2}, std::size_t{0}, std::size_t{1}}) {
       order.push_back({.column = column, .descending = random.below(2) == 1, .nulls_last = random.below(2) == 1});
     }
     check_order(random, columns, order);
