@@ -1,3 +1,33 @@
+# With FRESHET_PCH the headers of the standard library that most files include are compiled once for all
+# libraries, and with Catch2 once for all tests: a fifth of a clean build. Without it every file shows that it
+# includes what it uses (the preset `lint` and the sanitizers build that way).
+option(FRESHET_PCH "Compile the common headers once" ON)
+if(FRESHET_SANITIZE)
+  set(FRESHET_PCH OFF)
+endif()
+if(FRESHET_PCH)
+  set(headers <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <compare> <concepts>
+      <condition_variable> <cstdint> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <numeric>
+      <optional> <set> <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant>
+      <vector>)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch.cc CONTENT "int main() {}\n")
+  add_library(pch_libraries OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/pch.cc)
+  target_precompile_headers(pch_libraries PRIVATE ${headers})
+  add_executable(pch_tests EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/pch.cc)
+  target_precompile_headers(pch_tests PRIVATE ${headers} <catch2/catch.hpp>)
+  target_compile_options(pch_tests PRIVATE $<$<CONFIG:Release>:-O1>)
+  foreach(donor pch_libraries pch_tests)
+    target_link_libraries(${donor} PRIVATE freshet::flags)
+  endforeach()
+endif()
+
+# freshet_precompiled(target donor): has `target` use the headers compiled for `donor`.
+function(freshet_precompiled target donor)
+  if(FRESHET_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${donor})
+  endif()
+endfunction()
+
 # freshet_module(name HEADERS … SOURCES … DEPENDS … PRIVATE_DEPENDS … LIBRARIES … PRIVATE_LIBRARIES …)
 # defines the library of a module and checks its arrows. DEPENDS are modules of ours; LIBRARIES are
 # third-party targets (PRIVATE_LIBRARIES do not reach the users of the module). ROOT is the folder that has
@@ -21,6 +51,7 @@ function(freshet_module name)
     target_compile_features(${name} PUBLIC cxx_std_20)  # so that users of the installed libraries get it too
     target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${M_ROOT}/include FILES ${M_HEADERS})
     target_include_directories(${name} PRIVATE ${M_ROOT}/src)
+    freshet_precompiled(${name} pch_libraries)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE ${M_DEPENDS} ${M_LIBRARIES})
@@ -57,6 +88,7 @@ function(freshet_test module)
   target_include_directories(${T_NAME} PRIVATE src)
   # Tests instantiate many templates for few rows: -O1 compiles them sooner.
   target_compile_options(${T_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  freshet_precompiled(${T_NAME} pch_tests)
   add_test(NAME ${T_NAME} COMMAND ${T_NAME})
   set_tests_properties(${T_NAME} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
   freshet_sanitized(${T_NAME} ${T_TIMEOUT})

@@ -27,7 +27,7 @@ endif()
 add_library(freshet_flags INTERFACE)
 add_library(freshet::flags ALIAS freshet_flags)
 target_compile_options(freshet_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-missing-field-initializers)
+    -pthread -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Wno-missing-field-initializers)
 # g++ 12 reports impossible overflows and uninitialised reads inside its own library at -O2.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(freshet_flags INTERFACE
