@@ -26,17 +26,22 @@ struct Committer::State : std::enable_shared_from_this<State> {
     Promise<SqlTime> promise;
   };
 
-  State(base::Scheduler& s, storage_api::Storage& st, Oracle& o)
-      : strand(s), storage(st), oracle(o), opened(o.write_timestamp()) {}
+  State(base::Scheduler& s, storage_api::Storage& st, Oracle& o, std::size_t most)
+      : strand(s), storage(st), oracle(o), opened(o.write_timestamp()), most_bytes(most) {}
 
   void start() {
     if (in_flight || queue.empty()) return;
     batch.clear();
-    std::set<GlobalId> written;
+    std::map<GlobalId, std::size_t> written;  // bytes
     for (; !queue.empty(); queue.pop_front()) {
       Queued& next = queue.front();
       // What is written and then dropped goes out in two commits.
       if (std::ranges::any_of(next.write.drop, [&](GlobalId id) { return written.contains(id); })) break;
+      const bool too_much = std::ranges::any_of(next.write.appends, [&](const auto& write) {
+        const auto before = written.find(write.first);
+        return before != written.end() && before->second + size_of(write.second) > most_bytes;
+      });
+      if (too_much) break;
       if (std::ranges::any_of(next.write.appends, [&](const auto& write) { return dropped.contains(write.first); })) {
         next.promise.resolve(fail(sqlstate::kUndefinedTable, "the table was dropped"));
         continue;
@@ -46,7 +51,7 @@ struct Committer::State : std::enable_shared_from_this<State> {
                                   "could not serialize access due to concurrent update"));
         continue;
       }
-      for (const auto& [id, updates] : next.write.appends) written.insert(id);
+      for (const auto& [id, updates] : next.write.appends) written[id] += size_of(updates);
       dropped.insert(next.write.drop.begin(), next.write.drop.end());
       batch.push_back(std::move(next));
     }
@@ -56,7 +61,7 @@ struct Committer::State : std::enable_shared_from_this<State> {
     submit();
   }
 
-  [[nodiscard]] bool stale(const TableWrite& write, const std::set<GlobalId>& written) const {
+  [[nodiscard]] bool stale(const TableWrite& write, const std::map<GlobalId, std::size_t>& written) const {
     if (!write.read_at) return false;
     return std::ranges::any_of(write.read_tables, [&](GlobalId id) {
       auto changed = last_change.find(id);
@@ -135,7 +140,12 @@ struct Committer::State : std::enable_shared_from_this<State> {
   base::Strand strand;
   storage_api::Storage& storage;
   Oracle& oracle;
+  static std::size_t size_of(const CollectionUpdates& updates) {
+    return updates.oks.rows.byte_size() + updates.errs.rows.byte_size();
+  }
+
   const SqlTime opened;  ///< All changes of earlier lives are below.
+  const std::size_t most_bytes;
   base::Guarded<std::map<GlobalId, SqlTime>> assigned;
   std::deque<Queued> queue;
   std::vector<Queued> batch;
@@ -147,8 +157,8 @@ struct Committer::State : std::enable_shared_from_this<State> {
   std::vector<Promise<Unit>> idle_waiters;
 };
 
-Committer::Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle)
-    : state_(std::make_shared<State>(scheduler, storage, oracle)) {}
+Committer::Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle, std::size_t most_bytes)
+    : state_(std::make_shared<State>(scheduler, storage, oracle, most_bytes)) {}
 
 Committer::~Committer() { state_->strand.close(); }
 

@@ -36,9 +36,14 @@ struct TableWrite {
   [[nodiscard]] bool empty() const { return appends.empty() && create.empty() && drop.empty(); }
 };
 
+/// Bytes of rows of one table that one commit may hold: what is encoded counts them in 32 bits, with a byte a row more.
+inline constexpr std::size_t kMostCommitBytes = std::size_t{1} << 31;
+
 class Committer {
  public:
-  Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle);
+  /// `most_bytes`: writes that would exceed it together go out one after the other.
+  Committer(base::Scheduler& scheduler, storage_api::Storage& storage, Oracle& oracle,
+            std::size_t most_bytes = kMostCommitBytes);
   /// Waits for nothing: a commit under way still happens, but nobody is told.
   ~Committer();
   Committer(const Committer&) = delete;

@@ -190,6 +190,11 @@ Future<Outcome> SessionState::remove(const sql::DeletePlan& plan) {
 Future<Unit> SessionState::write(GlobalId table, CollectionUpdates updates) {
   if (updates.oks.size() > 0) {
     CollectionUpdates& pending = transaction.writes[table];
+    if (pending.oks.rows.byte_size() + updates.oks.rows.byte_size() > kMostCommitBytes) {
+      return failed<Unit>(sql_error(sqlstate::kProgramLimitExceeded,
+                                    "a transaction may write at most " + std::to_string(kMostCommitBytes) +
+                                        " bytes of rows to a table"));
+    }
     if (pending.oks.size() == 0) {
       pending = std::move(updates);
     } else {
@@ -293,8 +298,8 @@ class TableCopy final : public CopyInput {
       }
       data = std::move(converted);
     }
-    if (updates_.oks.rows.byte_size() + waiting_->load() > kMostBytes) {
-      return fail(sqlstate::kProgramLimitExceeded, "one COPY may hold at most " + std::to_string(kMostBytes) +
+    if (updates_.oks.rows.byte_size() + waiting_->load() > kMostCommitBytes) {
+      return fail(sqlstate::kProgramLimitExceeded, "one COPY may hold at most " + std::to_string(kMostCommitBytes) +
                                                        " bytes of rows that are not stored");
     }
     codec_.encode(data, 0, rows, updates_.oks.rows);
@@ -305,7 +310,6 @@ class TableCopy final : public CopyInput {
     return {};
   }
 
-  static constexpr std::size_t kMostBytes = 3'500'000'000;
   SessionPtr session_;
   sql::CopyFromPlan plan_;
   repr::RelationDesc table_;

@@ -46,7 +46,7 @@ struct Fixture {
   explicit Fixture(std::uint64_t seed)
       : sim(seed), process(sim.new_process()),
         oracle(process, 1000, [](SqlTime) { return Future<Unit>::ready(Unit{}); }),
-        committer(process, storage, oracle) {
+        committer(process, storage, oracle, 1000) {
     (void)sim.wait(oracle.read_timestamp());
   }
   Future<SqlTime> write(GlobalId table, std::string row, std::optional<SqlTime> read_at = {},
@@ -109,6 +109,22 @@ TEST_CASE("committer: rows of one table from several writes are merged with thei
   CHECK(rows.diff(2) == 2);
   f.answer(Unit{});
   CHECK(f.sim.wait(std::move(second)));
+}
+
+TEST_CASE("committer: what would be too large together goes out one after the other", "[adapter]") {
+  Fixture f(1);
+  auto first = f.write(kA, "first");
+  std::vector<Future<SqlTime>> more;
+  for (int i = 0; i < 3; ++i) more.push_back(f.write(kA, std::string(600, 'x')));
+  auto beside = f.write(kB, std::string(600, 'y'));
+  for (int commits = 1; commits <= 4; ++commits) {
+    REQUIRE(f.storage.commits.size() == static_cast<std::size_t>(commits));
+    f.answer(Unit{});
+  }
+  CHECK(f.storage.commits.size() == 4);
+  CHECK(f.storage.commits.back().appends.size() == 2);  // the last, and the other table's
+  for (auto& done : more) CHECK(f.sim.wait(std::move(done)));
+  CHECK(f.sim.wait(std::move(beside)));
 }
 
 TEST_CASE("committer: a write whose tables changed since it read gets 40001", "[adapter]") {
