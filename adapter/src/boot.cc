@@ -269,17 +269,10 @@ class Boot : public std::enable_shared_from_this<Boot> {
     const SqlTime first = services_->holds->readable_from({bases.begin(), bases.end()});
     SqlTime as_of = now - std::min(now, retain_of(index));
     for (const auto& [id, time] : view_times) {
-      if (depends_on(catalog, id, *index.item.index_on)) as_of = std::min(as_of, time);
+      const std::set<GlobalId> behind = all_behind(catalog, catalog.entry(id)->depends_on);
+      if (behind.contains(*index.item.index_on)) as_of = std::min(as_of, time);
     }
     return std::clamp(as_of, first, std::max(first, now));
-  }
-
-  static bool depends_on(const Catalog& catalog, GlobalId id, GlobalId on) {
-    const CatalogEntry* entry = catalog.entry(id);
-    if (entry == nullptr) return false;
-    return std::ranges::any_of(entry->depends_on, [&](GlobalId direct) {
-      return direct == on || depends_on(catalog, direct, on);
-    });
   }
 
   base::Strand strand_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <freshet/base/assert.h>
 #include <freshet/base/bytes.h>
 #include <freshet/base/sqlstate.h>
 #include <freshet/repr/row.h>
@@ -40,11 +41,13 @@ DatumRow schema_row(const SchemaEntry& schema) {
   out.varint(schema.oid);
   out.bytes(schema.database);
   out.bytes(schema.name);
-  return make_row(RowKind::kSchema, schema.database + "." + schema.name, out.take());
+  // A name may hold any character.
+  return make_row(RowKind::kSchema, std::to_string(schema.database.size()) + ":" + schema.database + "." + schema.name,
+                  out.take());
 }
 
 DatumRow item_row(const CatalogEntry& entry) {
-  return make_row(RowKind::kItem, to_string(entry.id()), encode_entry(entry));
+  return make_row(RowKind::kItem, to_string(entry.id()), entry.stored);
 }
 
 DatumRow counters_row(std::uint64_t next_id, std::uint32_t next_oid, repr::SqlTime reserved) {
@@ -53,6 +56,10 @@ DatumRow counters_row(std::uint64_t next_id, std::uint32_t next_oid, repr::SqlTi
   out.varint(next_oid);
   out.varint(reserved);
   return make_row(RowKind::kCounters, "counters", out.take());
+}
+
+std::pair<std::int32_t, std::string> row_key(const DatumRow& row) {
+  return {row[0].get<std::int32_t>(), row[1].get<std::string>()};
 }
 
 repr::RowCodec catalog_codec() {
@@ -181,13 +188,13 @@ Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
   for (const std::string& name : change.drop_databases) {
     const auto found = next->databases_.find(name);
     if (found == next->databases_.end()) return no_database(name);
-    write(database_row(found->second), -1);
+    write(next->take_row(database_row(found->second)), -1);
     next->databases_.erase(found);
   }
   for (const auto& name : change.drop_schemas) {
     const auto found = next->schemas_.find(name);
     if (found == next->schemas_.end()) return no_schema(name.second);
-    write(schema_row(found->second), -1);
+    write(next->take_row(schema_row(found->second)), -1);
     next->schemas_.erase(found);
   }
   for (const GlobalId id : change.drop_items) {
@@ -197,20 +204,21 @@ Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
     next->remove(id);
   }
   for (const DatabaseEntry& database : change.put_databases) {
-    write(database_row(database), 1);
+    write(next->keep_row(database_row(database)), 1);
     next->databases_[database.name] = database;
   }
   for (const SchemaEntry& schema : change.put_schemas) {
-    write(schema_row(schema), 1);
+    write(next->keep_row(schema_row(schema)), 1);
     next->schemas_[{schema.database, schema.name}] = schema;
   }
-  for (const CatalogEntry& entry : change.put_items) {
+  for (CatalogEntry entry : change.put_items) {
     if (const CatalogEntry* old = next->entry(entry.id())) {
       write(item_row(*old), -1);
       next->remove(entry.id());
     }
+    entry.stored = encode_entry(entry);
     write(item_row(entry), 1);
-    FRESHET_TRY(next->put(entry));
+    FRESHET_TRY(next->put(std::move(entry)));
   }
   FRESHET_TRY(next->check(change));
   if (!change.put_items.empty() || !change.drop_items.empty() || !change.put_schemas.empty() ||
@@ -220,13 +228,12 @@ Result<std::pair<CatalogPtr, storage_api::CollectionUpdates>> Catalog::apply(
   if (change.next_id) next->next_id_ = *change.next_id;
   if (change.next_oid) next->next_oid_ = *change.next_oid;
   if (change.reserved) next->reserved_ = *change.reserved;
-  const DatumRow old_counters = counters_row(next_id_, next_oid_, reserved_);
-  const DatumRow new_counters = counters_row(next->next_id_, next->next_oid_, next->reserved_);
+  const DatumRow counters = counters_row(next->next_id_, next->next_oid_, next->reserved_);
   if (databases_.empty() && schemas_.empty()) {
-    write(new_counters, 1);
-  } else if (codec.encode(old_counters) != codec.encode(new_counters)) {
-    write(old_counters, -1);
-    write(new_counters, 1);
+    write(next->keep_row(counters), 1);
+  } else if (next_id_ != next->next_id_ || next_oid_ != next->next_oid_ || reserved_ != next->reserved_) {
+    write(next->take_row(counters), -1);
+    write(next->keep_row(counters), 1);
   }
   return std::pair<CatalogPtr, storage_api::CollectionUpdates>(std::move(next), std::move(updates));
 }
@@ -247,6 +254,7 @@ Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelatio
     switch (static_cast<RowKind>(row[0].get<std::int32_t>())) {
       case RowKind::kDatabase:
         catalog->databases_[key] = {key, static_cast<std::uint32_t>(in.varint())};
+        catalog->rows_[row_key(row)] = row;
         break;
       case RowKind::kSchema: {
         SchemaEntry schema;
@@ -254,15 +262,18 @@ Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelatio
         schema.database = in.bytes();
         schema.name = in.bytes();
         catalog->schemas_[{schema.database, schema.name}] = schema;
+        catalog->rows_[row_key(schema_row(schema))] = row;
         break;
       }
       case RowKind::kItem:
         items.push_back(FRESHET_TRY(decode_entry(value)));
+        items.back().stored = value;
         break;
       case RowKind::kCounters:
         catalog->next_id_ = in.varint();
         catalog->next_oid_ = static_cast<std::uint32_t>(in.varint());
         catalog->reserved_ = in.varint();
+        catalog->rows_[row_key(row)] = row;
         break;
     }
     if (!in.ok()) return corrupt(key);
@@ -271,6 +282,14 @@ Result<CatalogPtr> Catalog::load(std::shared_ptr<const std::vector<SystemRelatio
   std::ranges::sort(items, {}, [](const CatalogEntry& e) { return e.id(); });
   for (CatalogEntry& entry : items) FRESHET_TRY(catalog->put(std::move(entry)));
   return CatalogPtr(std::move(catalog));
+}
+
+const DatumRow& Catalog::keep_row(DatumRow row) { return rows_.insert_or_assign(row_key(row), std::move(row)).first->second; }
+
+DatumRow Catalog::take_row(const DatumRow& row) {
+  const auto node = rows_.extract(row_key(row));
+  FRESHET_ASSERT(!node.empty(), row[1].get<std::string>());
+  return node.mapped();
 }
 
 Result<void> Catalog::put(CatalogEntry entry) {

@@ -37,6 +37,8 @@ struct CatalogEntry {
   std::set<GlobalId> depends_on{};
   std::vector<std::string> default_texts{};                  ///< Tables.
   std::string query_sql{};                                   ///< Views.
+  /// The bytes in the catalog, which a change retracts: another version may have written them in another way.
+  std::string stored{};
 
   std::optional<expr::Relation> relation{};                  ///< Derived: views.
   expr::ArrangementKey key{};                                ///< Derived: indexes.
@@ -147,6 +149,10 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
   Result<void> check(const CatalogChange& change) const;  // that the change left everything whole
   void remove(GlobalId id);
   Result<void> derive(CatalogEntry& entry) const;
+  /// Of a database, a schema or the counters: what is stored from now on.
+  const repr::DatumRow& keep_row(repr::DatumRow row);
+  /// What is stored under the key of `row`, and is to be retracted.
+  repr::DatumRow take_row(const repr::DatumRow& row);
 
   std::shared_ptr<const std::vector<SystemRelation>> system_;
   std::map<std::pair<std::string, std::string>, std::size_t> system_names_;  // (schema, name)
@@ -155,6 +161,7 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
   std::map<GlobalId, EntryPtr> entries_;
   std::map<sql::ItemName, GlobalId> names_;
   std::map<GlobalId, std::set<GlobalId>> dependents_;
+  std::map<std::pair<std::int32_t, std::string>, repr::DatumRow> rows_;  ///< As stored, but for items.
   std::uint64_t next_id_ = 1;
   std::uint32_t next_oid_ = 16384;
   repr::SqlTime reserved_ = 0;

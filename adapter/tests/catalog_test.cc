@@ -57,6 +57,52 @@ TEST_CASE("catalog: a change that would leave something dangling is an error", "
 }
 
 // Everything an entry can hold, some of which no one object has together.
+// Another version may have written the same in other bytes: an entry with a field that this one does not know.
+TEST_CASE("catalog: what a change retracts are the bytes that are stored", "[adapter]") {
+  const auto system = std::make_shared<const std::vector<SystemRelation>>();
+  const repr::RowCodec codec({repr::TypeKind::kInt4, repr::TypeKind::kText, repr::TypeKind::kBytea});
+  std::map<std::string, repr::Diff> stored;
+  const auto take = [&](const storage_api::EncodedUpdates& updates) {
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      if ((stored[std::string(updates.rows[i])] += updates.diff(i)) == 0) stored.erase(std::string(updates.rows[i]));
+    }
+  };
+  CatalogPtr catalog = std::make_shared<const Catalog>(system);
+  const auto change = [&](CatalogChange how) {
+    if (!how.put_items.empty()) how.next_id = catalog->next_id() + 1;
+    auto [next, updates] = catalog->apply(how).value();
+    take(updates.oks);
+    catalog = next;
+  };
+  change(catalog->initial_change());
+  change({.put_databases = {{"a.b", 7}}, .put_schemas = {{"materialize", "s", 1}, {"a.b", "c", 2}}});
+  change({.put_databases = {{"a", 8}}, .put_schemas = {{"a", "b.c", 3}}});
+  const CatalogEntry base_view = view(*catalog, "s", "v");
+  change({.put_items = {base_view}});
+  CHECK(stored.size() == 9);
+
+  std::vector<repr::DatumRow> rows;
+  for (const auto& [bytes, count] : std::map(stored)) {
+    REQUIRE(count == 1);
+    repr::DatumRow row = codec.decode_row(bytes).value();
+    if (row[0].get<std::int32_t>() == 3) {
+      base::FieldWriter unknown;
+      unknown.bytes(200, "of a later version");
+      row[2] = repr::Datum(row[2].get<std::string>() + std::string(unknown.data()));
+      stored.erase(bytes);
+      stored[codec.encode(row)] = 1;
+    }
+    rows.push_back(std::move(row));
+  }
+  catalog = Catalog::load(system, rows).value();
+  change({.drop_items = {base_view.id()}});
+  change({.drop_schemas = {{"materialize", "s"}, {"a.b", "c"}, {"a", "b.c"}}});
+  change({.drop_databases = {"a.b", "a"}});
+  change({.reserved = 99});
+  CHECK(stored.size() == 3);
+  for (const auto& [bytes, count] : stored) CHECK(count == 1);
+}
+
 CatalogEntry full_entry() {
   const repr::ColumnType integer{repr::TypeKind::kInt4, false};
   const auto literal = std::make_shared<sql::HirScalar>();
