@@ -117,6 +117,7 @@ void add_comparisons(FunctionTable& table);
 void add_byte_comparisons(FunctionTable& table);
 void add_generic(FunctionTable& table);
 void add_text(FunctionTable& table);
+void add_json(FunctionTable& table);
 void add_text_formats(FunctionTable& table);
 void add_encodings(FunctionTable& table);
 void add_patterns(FunctionTable& table);

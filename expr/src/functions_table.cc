@@ -66,6 +66,7 @@ FunctionTable::FunctionTable() {
   add_byte_comparisons(*this);
   add_generic(*this);
   add_text(*this);
+  add_json(*this);
   add_text_formats(*this);
   add_encodings(*this);
   add_patterns(*this);

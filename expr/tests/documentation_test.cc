@@ -62,7 +62,7 @@ std::string_view context_text(CastContext context) {
 std::string document() {
   std::ostringstream out;
   out << "# Functions, operators, casts and aggregates\n\n"
-         "Written from the function table by `documentation_test` (`FRESHET_REWRITE=1`); do not edit.\n"
+         "Written from the function table by `functions_test` (`FRESHET_REWRITE=1`); do not edit.\n"
          "Results, SQLSTATEs and messages are PostgreSQL 15's. What differs stands in "
          "[function-differences.md](function-differences.md).\n\n"
          "## Operators\n\n";
