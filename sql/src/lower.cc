@@ -22,37 +22,6 @@ constexpr std::size_t kMaxDepth = 1500;
 
 repr::RelationType relation_type(const HirRelation& r) { return {.columns = r.columns}; }
 
-// A correlated CTE is put in place of each of its uses, which may stand deeper.
-HirRelationPtr substitute_local(const HirRelationPtr& r, std::uint64_t id, const HirRelationPtr& value,
-                                std::size_t depth);
-
-HirScalarPtr substitute_local(const HirScalarPtr& s, std::uint64_t id, const HirRelationPtr& value, std::size_t depth) {
-  if (!s || !hir::has_subquery(*s)) return s;
-  HirScalar copy = *s;
-  const std::size_t below = s->query ? depth + 1 : depth;
-  for (HirScalarPtr& argument : copy.arguments) argument = substitute_local(argument, id, value, below);
-  if (copy.query) copy.query = substitute_local(copy.query, id, value, depth + 1);
-  return std::make_shared<const HirScalar>(std::move(copy));
-}
-
-HirRelationPtr substitute_local(const HirRelationPtr& r, std::uint64_t id, const HirRelationPtr& value,
-                                std::size_t depth) {
-  if (r->kind == RKind::kGetLocal) {
-    return r->locals.front() == id ? hir::shift(value, 1, static_cast<std::ptrdiff_t>(depth)) : r;
-  }
-  HirRelation copy = *r;
-  for (std::size_t i = 0; i < copy.inputs.size(); ++i) {
-    const bool deeper = r->kind == RKind::kJoin && r->lateral && i == 1;
-    copy.inputs[i] = substitute_local(copy.inputs[i], id, value, deeper ? depth + 1 : depth);
-  }
-  for (HirScalarPtr& s : copy.scalars) s = substitute_local(s, id, value, depth);
-  for (HirAggregate& aggregate : copy.aggregates) {
-    for (HirScalarPtr& argument : aggregate.arguments) argument = substitute_local(argument, id, value, depth);
-    aggregate.filter = substitute_local(aggregate.filter, id, value, depth);
-  }
-  return std::make_shared<const HirRelation>(std::move(copy));
-}
-
 }  // namespace
 
 std::vector<std::size_t> iota(std::size_t from, std::size_t to) {
@@ -104,6 +73,37 @@ HirScalarPtr substitute(const HirScalarPtr& scalar, const std::vector<HirScalarP
     const HirScalarPtr value = hir::shift(outputs[node->index], 0, static_cast<std::ptrdiff_t>(depth));
     return hir::relabel(value, node->type.type);
   });
+}
+
+namespace {
+
+HirScalarPtr substitute_local(const HirScalarPtr& s, std::uint64_t id, const HirRelationPtr& value, std::size_t depth) {
+  if (!s || !hir::has_subquery(*s)) return s;
+  HirScalar copy = *s;
+  const std::size_t below = s->query ? depth + 1 : depth;
+  for (HirScalarPtr& argument : copy.arguments) argument = substitute_local(argument, id, value, below);
+  if (copy.query) copy.query = substitute_local(copy.query, id, value, depth + 1);
+  return std::make_shared<const HirScalar>(std::move(copy));
+}
+
+}  // namespace
+
+HirRelationPtr substitute_local(const HirRelationPtr& r, std::uint64_t id, const HirRelationPtr& value,
+                                std::size_t depth) {
+  if (r->kind == RKind::kGetLocal) {
+    return r->locals.front() == id ? hir::shift(value, 1, static_cast<std::ptrdiff_t>(depth)) : r;
+  }
+  HirRelation copy = *r;
+  for (std::size_t i = 0; i < copy.inputs.size(); ++i) {
+    const bool deeper = r->kind == RKind::kJoin && r->lateral && i == 1;
+    copy.inputs[i] = substitute_local(copy.inputs[i], id, value, deeper ? depth + 1 : depth);
+  }
+  for (HirScalarPtr& s : copy.scalars) s = substitute_local(s, id, value, depth);
+  for (HirAggregate& aggregate : copy.aggregates) {
+    for (HirScalarPtr& argument : aggregate.arguments) argument = substitute_local(argument, id, value, depth);
+    aggregate.filter = substitute_local(aggregate.filter, id, value, depth);
+  }
+  return std::make_shared<const HirRelation>(std::move(copy));
 }
 
 // -- scalars ------------------------------------------------------------------------------------
@@ -231,26 +231,6 @@ Result<Relation> Lowering::let(const HirRelation& r, const Environment& env) {
   bindings_[id] = {local, value.type()};
   Relation body = FRESHET_TRY(relation(r.inputs[1], env));
   return Relation::let(local, std::move(value), std::move(body));
-}
-
-Result<Relation> Lowering::let_rec(const HirRelation& r, const Environment& env) {
-  std::vector<expr::LocalId> ids;
-  for (std::size_t i = 0; i < r.locals.size(); ++i) {
-    ids.push_back(fresh());
-    repr::RelationType type = relation_type(*r.inputs[i]);
-    // While it grows nothing is known of it.
-    for (repr::ColumnType& column : type.columns) column.nullable = true;
-    bindings_[r.locals[i]] = {ids.back(), std::move(type)};
-  }
-  std::vector<Relation> values;
-  for (std::size_t i = 0; i < r.locals.size(); ++i) {
-    if (is_correlated(*r.inputs[i])) {
-      return fail(sqlstate::kFeatureNotSupported, "a recursive query that refers to an outer query is not supported");
-    }
-    values.push_back(FRESHET_TRY(relation(r.inputs[i], {})));
-  }
-  Relation body = FRESHET_TRY(relation(r.inputs.back(), env));
-  return Relation::let_rec(std::move(ids), std::move(values), std::move(body), r.recursion_limit, r.return_at_limit);
 }
 
 Result<Relation> Lowering::map(const HirRelation& r, const Environment& env) {

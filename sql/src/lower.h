@@ -44,7 +44,10 @@ class Lowering {
   // lower.cc
   Result<expr::Relation> node(const HirRelationPtr& r, const Environment& env);
   Result<expr::Relation> let(const HirRelation& r, const Environment& env);
+  // lower_recursion.cc
   Result<expr::Relation> let_rec(const HirRelation& r, const Environment& env);
+  Result<expr::Relation> correlated_let_rec(const HirRelation& r, const Environment& env, const expr::Relation& rows);
+  // lower.cc
   Result<expr::Relation> map(const HirRelation& r, const Environment& env);
   Result<expr::Relation> filter(const HirRelation& r, const Environment& env);
   Result<expr::Relation> flat_map(const HirRelation& r, const Environment& env);
@@ -124,6 +127,9 @@ bool refers_to_row(const HirScalar& scalar);
 std::vector<HirScalarPtr> split_conjuncts(const std::vector<HirScalarPtr>& predicates);
 /// Columns of level `depth` (as the walk counts) replaced by `outputs`.
 HirScalarPtr substitute(const HirScalarPtr& scalar, const std::vector<HirScalarPtr>& outputs);
+/// `value`, which sees what `r` sees, in place of each use of the local, which may stand deeper: a correlated CTE.
+HirRelationPtr substitute_local(const HirRelationPtr& r, std::uint64_t id, const HirRelationPtr& value,
+                                std::size_t depth);
 /// If `predicate` is (outer expression) = (inner expression): those two.
 std::optional<std::pair<HirScalarPtr, HirScalarPtr>> correlated_equality(const HirScalar& predicate);
 
