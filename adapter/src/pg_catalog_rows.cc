@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <freshet/expr/functions.h>
+#include <freshet/sql/system_functions.h>
 
 namespace freshet::adapter {
 namespace {
@@ -295,8 +295,13 @@ std::vector<DatumRow> pg_type(const SystemScope& scope) {
           .set("typalign", pg_char('i'))
           .set("typstorage", pg_char('p'))
           .int4("typtypmod", -1)
-          .oid("typcollation", info.category == 'S' ? 100 : 0)
-          .add(rows);
+          .oid("typcollation", info.category == 'S' ? 100 : 0);
+      const auto functions = std::ranges::find(sql::type_functions(), array ? TypeKind::kArray : kind, &sql::TypeFunctions::kind);
+      if (functions != sql::type_functions().end()) {
+        row.oid("typinput", functions->input).oid("typoutput", functions->output);
+        row.oid("typreceive", functions->receive).oid("typsend", functions->send);
+      }
+      row.add(rows);
     }
   }
   return rows;
@@ -385,51 +390,27 @@ std::vector<DatumRow> pg_language(const SystemScope& scope) {
   return rows;
 }
 
-// One row for each scalar function, in the order of the table; OIDs of our own.
 std::vector<DatumRow> pg_proc(const SystemScope& scope) {
-  const Catalog& catalog = scope.catalog;
-  RowMaker row(catalog, "pg_catalog", "pg_proc");
+  RowMaker row(scope.catalog, "pg_catalog", "pg_proc");
   std::vector<DatumRow> rows;
-  std::uint32_t oid = 100'000;
-  auto argument_oid = [](const expr::ArgumentType& type) -> std::int64_t {
-    switch (type.kind) {
-      case expr::ArgumentType::Kind::kConcrete: return repr::type_oid(type.type);
-      case expr::ArgumentType::Kind::kAny: return 2276;
-      case expr::ArgumentType::Kind::kAnyElement: return 2283;
-      case expr::ArgumentType::Kind::kAnyArray: return 2277;
-      case expr::ArgumentType::Kind::kAnyNonArray: return 2776;
-    }
-    return 0;
-  };
-  auto add = [&](std::string_view name, const std::vector<expr::ArgumentType>& arguments,
-                 const expr::ArgumentType& result, char kind, bool strict, bool set) {
-    std::vector<std::int64_t> types;
-    for (const auto& argument : arguments) types.push_back(argument_oid(argument));
+  for (const sql::SystemFunction& function : sql::system_functions()) {
     row.start()
-        .oid("oid", oid++)
-        .text("proname", name)
+        .oid("oid", function.oid)
+        .text("proname", function.name)
         .oid("pronamespace", 11)
         .oid("proowner", kOwner)
         .oid("prolang", 12)
-        .set("prokind", pg_char(kind))
-        .boolean("proisstrict", strict)
-        .boolean("proretset", set)
+        .set("prokind", pg_char(function.aggregate ? 'a' : 'f'))
+        .boolean("proisstrict", function.strict)
+        .boolean("proretset", function.returns_set)
         .set("provolatile", pg_char('i'))
         .set("proparallel", pg_char('s'))
-        .int2("pronargs", static_cast<std::int16_t>(types.size()))
-        .set("prorettype", Datum(argument_oid(result)))
-        .set("proargtypes", vector_of(types))
-        .text("prosrc", name)
+        .int2("pronargs", static_cast<std::int16_t>(function.arguments.size()))
+        .oid("prorettype", function.result)
+        .oid("provariadic", function.variadic ? function.arguments.back() : 0)
+        .set("proargtypes", vector_of(std::vector<std::int64_t>(function.arguments.begin(), function.arguments.end())))
+        .text("prosrc", function.name)
         .add(rows);
-  };
-  for (const expr::FunctionSpec* spec : expr::all_functions()) {
-    if (!spec->is_operator) add(spec->name, spec->arguments, spec->result, 'f', spec->strict, false);
-  }
-  for (const expr::AggregateSpec* spec : expr::all_aggregates()) {
-    add(spec->name, spec->arguments, spec->result, 'a', false, false);
-  }
-  for (const expr::TableFunctionSpec* spec : expr::all_table_functions()) {
-    add(spec->name, spec->arguments, expr::ArgumentType{expr::ArgumentType::Kind::kAny}, 'f', spec->strict, true);
   }
   return rows;
 }

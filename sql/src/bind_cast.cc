@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/sql/system_functions.h>
 
 #include "binder.h"
 #include "hir_build.h"
@@ -44,6 +45,15 @@ NameParts parse_name(std::string_view text) {
   return name;
 }
 
+/// Types that no value has, but that the catalog of functions speaks of.
+struct PseudoType {
+  std::string_view name;
+  std::uint32_t oid;
+};
+constexpr PseudoType kPseudoTypes[] = {{"trigger", 2279}, {"event_trigger", 3838}, {"void", 2278}, {"any", 2276},
+                                       {"anyelement", 2283}, {"anyarray", 2277}, {"anynonarray", 2776},
+                                       {"cstring", 2275}, {"internal", 2281}};
+
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -66,11 +76,17 @@ Result<HirScalarPtr> Binder::type_cast(const PgQuery__TypeCast& cast, const Expr
   return result->location < 0 ? hir::at(result, location) : result;
 }
 
-// 'name'::regclass is looked up now; so is a constant that turns into text first.
-Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& scalar, const SqlType& target, int location) {
-  const bool text = is_unknown(*scalar) || scalar->type.type.kind() == TypeKind::kText;
-  if (!text || scalar->kind != HirScalar::Kind::kLiteral) {
-    return typing_.coerce(scalar, target, CastContext::kExplicit, location);
+// 'name'::regclass is looked up now; other texts when the statement runs.
+Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& argument, const SqlType& target, int location) {
+  HirScalarPtr scalar = argument;
+  if (is_unknown(*scalar) && scalar->kind == HirScalar::Kind::kParameter) scalar = FRESHET_TRY(typing_.settle(scalar));
+  const TypeKind from = scalar->type.type.kind();
+  const bool text = is_unknown(*scalar) || from == TypeKind::kText || from == TypeKind::kVarchar;
+  if (!text) return typing_.coerce(scalar, target, CastContext::kExplicit, location);
+  if (scalar->kind != HirScalar::Kind::kLiteral) {
+    const HirScalarPtr name = FRESHET_TRY(typing_.coerce(scalar, TypeKind::kText, CastContext::kImplicit, location));
+    HirScalarPtr number = FRESHET_TRY(typing_.coerce(name, target, CastContext::kExplicit, location));
+    return hir::coalesce({FRESHET_TRY(reg_of_name(name, target, location)), std::move(number)});
   }
   if (scalar->value.is_null()) return hir::null(target);
   const std::string& value = scalar->value.get<std::string>();
@@ -80,6 +96,7 @@ Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& scalar, const SqlType&
   if (all_digits(value) || value == "-") return typing_.coerce(scalar, target, CastContext::kExplicit, location);
   NameParts name = parse_name(value);
   name.location = location;
+  const bool system = name.parts.size() == 1 || (name.parts.size() == 2 && name.parts[0] == "pg_catalog");
   if (target.kind() == TypeKind::kRegclass) {
     const CatalogItem* item = find_item(name);
     if (item == nullptr) return fail(no_such_relation(name));
@@ -87,12 +104,26 @@ Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& scalar, const SqlType&
     return oid(item->oid);
   }
   if (target.kind() == TypeKind::kRegtype) {
-    const auto found = repr::type_from_name(name.parts.back());
+    // The grammar's names have blanks: "timestamp with time zone".
+    const std::string_view written = value.starts_with("pg_catalog.") ? std::string_view(value).substr(11) : value;
+    auto found = repr::type_from_name(written);
+    if (!found && system) found = repr::type_from_name(name.parts.back());
+    const auto pseudo = std::ranges::find(kPseudoTypes, name.parts.back(), &PseudoType::name);
+    if (!found && system && pseudo != std::end(kPseudoTypes)) return oid(pseudo->oid);
     if (!found) {
       return fail(error_at(sqlstate::kUndefinedObject, "type \"" + value + "\" does not exist", location));
     }
     return oid(repr::type_oid(*found));
   }
+  std::optional<std::uint32_t> function;
+  for (const SystemFunction& one : system_functions()) {
+    if (!system || one.name != name.parts.back()) continue;
+    if (function) {
+      return fail(error_at(sqlstate::kAmbiguousFunction, "more than one function named \"" + value + "\"", location));
+    }
+    function = one.oid;
+  }
+  if (function) return oid(*function);
   return fail(error_at(sqlstate::kUndefinedFunction, "function \"" + value + "\" does not exist", location));
 }
 

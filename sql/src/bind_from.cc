@@ -101,6 +101,21 @@ BoundFrom Binder::table_from(const CatalogItem& item, std::string_view alias) {
   return from;
 }
 
+// The system column that says which table a row is of; only where the statement may ask for it.
+void Binder::add_tableoid(BoundFrom& from, std::uint32_t oid) {
+  static constexpr std::string_view kName = "tableoid";
+  const bool asked = !std::ranges::search(*body_.original, kName, {}, [](char c) {
+                        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+                      }).empty();
+  const bool taken = std::ranges::any_of(from.scope.columns, [](const ScopeColumn& c) { return c.name == kName; });
+  if (!asked || taken) return;
+  const HirScalarPtr value = hir::literal(repr::Datum(static_cast<std::int64_t>(oid)), repr::TypeKind::kOid);
+  const std::size_t index = from.relation->arity();
+  from.relation = hir::map(from.relation, {value});
+  from.scope.columns.push_back({.table = from.scope.tables.front().alias, .name = std::string(kName), .type = value->type,
+                                .index = index, .in_star = false, .system = true});
+}
+
 Result<BoundFrom> Binder::range_var(const PgQuery__RangeVar& range) {
   const bool qualified = range.schemaname != nullptr && *range.schemaname != '\0';
   const std::string name = range.relname;
@@ -128,6 +143,7 @@ Result<BoundFrom> Binder::range_var(const PgQuery__RangeVar& range) {
   named_items_[range.location] = {item->name};
   BoundFrom from = table_from(*item, item->name.item);
   FRESHET_TRY(apply_alias(from, range.alias, item->name.item));
+  add_tableoid(from, item->oid);
   return from;
 }
 
@@ -200,6 +216,30 @@ Result<BoundFrom> Binder::range_function(const PgQuery__RangeFunction& range, co
   return from;
 }
 
+namespace {
+
+/// Functions of the catalog that list what there is none of here: partitions, options, privileges.
+struct EmptyFunction {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, repr::TypeKind>> columns;
+};
+
+const EmptyFunction* empty_function(std::string_view name) {
+  using repr::TypeKind;
+  static const std::vector<EmptyFunction> kFunctions{
+      {"pg_partition_tree",
+       {{"relid", TypeKind::kRegclass}, {"parentrelid", TypeKind::kRegclass}, {"isleaf", TypeKind::kBool}, {"level", TypeKind::kInt4}}},
+      {"pg_partition_ancestors", {{"relid", TypeKind::kRegclass}}},
+      {"pg_options_to_table", {{"option_name", TypeKind::kText}, {"option_value", TypeKind::kText}}},
+      {"aclexplode",
+       {{"grantor", TypeKind::kOid}, {"grantee", TypeKind::kOid}, {"privilege_type", TypeKind::kText}, {"is_grantable", TypeKind::kBool}}},
+  };
+  const auto found = std::ranges::find(kFunctions, name, &EmptyFunction::name);
+  return found == kFunctions.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 Result<BoundFrom> Binder::function_in_from(const PgQuery__FuncCall& call, const PgQuery__RangeFunction& range,
                                            const Chain* chain) {
   const std::string name = name_list(nodes(call.n_funcname, call.funcname)).back();
@@ -215,6 +255,18 @@ Result<BoundFrom> Binder::function_in_from(const PgQuery__FuncCall& call, const 
     from.relation = hir::flat_map(hir::unit(), spec, std::move(converted), range.ordinality != 0);
     for (std::string_view result : spec->result_names) names.emplace_back(result);
     if (range.ordinality) names.emplace_back("ordinality");
+  } else if (const EmptyFunction* empty = empty_function(name)) {
+    FRESHET_TRY(expressions(nodes(call.n_args, call.args), context));
+    std::vector<repr::ColumnType> types;
+    for (const auto& [column, kind] : empty->columns) {
+      names.emplace_back(column);
+      types.push_back({kind, true});
+    }
+    if (range.ordinality) {
+      names.emplace_back("ordinality");
+      types.push_back({repr::TypeKind::kInt8, false});
+    }
+    from.relation = hir::constant({}, std::move(types));
   } else {
     HirScalarPtr value = FRESHET_TRY(func_call(call, context));
     value = FRESHET_TRY(typing_.settle(value));

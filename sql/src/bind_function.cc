@@ -179,8 +179,12 @@ Result<HirScalarPtr> Binder::set_returning(const PgQuery__FuncCall& call, const 
     return fail(error_at(sqlstate::kFeatureNotSupported,
                          "set-returning functions are not allowed in " + std::string(context.clause), call.location));
   }
-  if (!context.set_returning->empty()) {
-    return fail(unsupported("more than one set-returning function in a select list is", call.location));
+  for (const HirScalarPtr& argument : arguments) {
+    bool nested = false;
+    hir::visit(*argument, 0, [&](const HirScalar& part, std::size_t depth) {
+      nested = nested || (part.kind == hir::kSetReturningRef && part.level == depth);
+    });
+    if (nested) return fail(unsupported("a set-returning function of another is", call.location));
   }
   auto [spec, converted] = FRESHET_TRY(table_function(name, std::move(arguments), call.location));
   std::vector<SqlType> types;

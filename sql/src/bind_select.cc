@@ -107,6 +107,7 @@ Result<Binder::Targets> Binder::target_list(std::span<PgQuery__Node* const> list
         only = table->alias;
       }
       for (const ScopeColumn& column : scope.columns) {
+        if (column.system) continue;
         // A merged column belongs to no table: t.* shows the table's own.
         if (only.empty() ? !column.in_star : column.table != only) continue;
         HirScalar scalar = *hir::column(0, column.index, column.type);
@@ -339,15 +340,50 @@ Result<void> Binder::distinct_clause(const PgQuery__SelectStmt& select, SelectWo
   return {};
 }
 
+namespace {
+
+// The calls side by side, row by row; where one has ended, NULLs. The row that their arguments refer to stands one
+// level out. One column for each call, then the number of the row.
+Result<HirRelationPtr> in_lockstep(Typing& typing, const std::vector<SetReturningCall>& calls) {
+  HirRelationPtr all;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::vector<HirScalarPtr> arguments;
+    for (const HirScalarPtr& argument : calls[i].arguments) arguments.push_back(hir::shift(argument, 0, 1));
+    HirRelationPtr one = hir::flat_map(hir::unit(), calls[i].spec, std::move(arguments), true);
+    if (i == 0) {
+      all = std::move(one);
+      continue;
+    }
+    const HirScalarPtr left = hir::column(0, i, all->columns[i]);
+    const HirScalarPtr right = hir::column(0, i + 2, one->columns[1]);
+    HirScalarPtr same = FRESHET_TRY(typing.binary("=", left, right, -1));
+    all = hir::join(HirJoinKind::kFull, std::move(all), std::move(one), {std::move(same)}, false);
+    std::vector<HirScalarPtr> columns;
+    for (std::size_t c = 0; c < i; ++c) columns.push_back(hir::column(0, c, all->columns[c]));
+    columns.push_back(hir::column(0, i + 1, all->columns[i + 1]));
+    columns.push_back(hir::coalesce({hir::column(0, i, all->columns[i]), hir::column(0, i + 2, all->columns[i + 2])}));
+    all = hir::select(std::move(all), std::move(columns));
+  }
+  return all;
+}
+
+}  // namespace
+
 Result<void> Binder::expand_set_returning(SelectWork& work) {
   if (work.set_returning.empty()) return {};
   const std::size_t arity = work.relation->arity();
-  SetReturningCall& call = work.set_returning.front();
-  work.relation = hir::flat_map(work.relation, call.spec, std::move(call.arguments), false);
+  if (work.set_returning.size() == 1) {
+    SetReturningCall& call = work.set_returning.front();
+    work.relation = hir::flat_map(work.relation, call.spec, std::move(call.arguments), false);
+  } else {
+    work.relation = hir::join(HirJoinKind::kInner, work.relation, FRESHET_TRY(in_lockstep(typing_, work.set_returning)), {},
+                              true);
+  }
   for (HirScalarPtr& scalar : work.targets.scalars) {
     scalar = hir::rewrite(scalar, 0, [&](const HirScalarPtr& node, std::size_t depth) -> HirScalarPtr {
       if (node->kind != hir::kSetReturningRef || node->level != depth) return nullptr;
-      return hir::column(depth, arity, node->type);
+      const repr::ColumnType& type = work.relation->columns[arity + node->index];
+      return hir::column(depth, arity + node->index, type);
     });
   }
   return {};

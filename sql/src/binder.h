@@ -32,6 +32,7 @@ struct ScopeColumn {
   std::size_t index = 0;      ///< In the relation.
   bool unqualified = true;    ///< False for the sides of a merged USING column: only `t.c` finds them.
   bool in_star = true;
+  bool system = false;  ///< tableoid: no * shows it.
 };
 struct ScopeTable {
   std::string alias;
@@ -104,6 +105,10 @@ class Binder {
 
   /// Asks the session's interrupt, every thousandth time.
   Result<void> go_on();
+
+  // -- catalog_names.cc
+  /// regclass, regtype, regproc as text: a name where there is one, else the number.
+  Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar);
 
   // -- bind_query.cc
   Result<BoundQuery> query(const PgQuery__SelectStmt& select, const Chain* outer, QueryOptions options = {});
@@ -197,6 +202,7 @@ class Binder {
 
   // -- bind_from.cc
   Result<BoundFrom> from_item(const PgQuery__Node* item, const Chain* chain, const Chain* base);
+  void add_tableoid(BoundFrom& from, std::uint32_t oid);
   Result<BoundFrom> range_var(const PgQuery__RangeVar& range);
   Result<BoundFrom> range_subselect(const PgQuery__RangeSubselect& range, const Chain* chain, const Chain* base);
   Result<BoundFrom> range_function(const PgQuery__RangeFunction& range, const Chain* chain);
@@ -255,7 +261,17 @@ class Binder {
   Result<HirScalarPtr> similar_pattern(const std::vector<HirScalarPtr>& arguments, int location);
   HirScalarPtr session_function(std::string_view name, const std::vector<HirScalarPtr>& arguments);
   HirScalarPtr type_text(const HirScalarPtr& oid, const HirScalarPtr& modifier);
-  Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar);
+  Result<HirScalarPtr> current_setting(const std::vector<HirScalarPtr>& arguments, int location);
+  // -- catalog_names.cc
+  /// The `column` of the row of `table` whose first column is `key`.
+  static HirScalarPtr look_up(HirRelationPtr table, const HirScalarPtr& key, std::size_t column);
+  /// What a text names, NULL if nothing; looked up when the statement runs.
+  Result<HirScalarPtr> reg_of_name(const HirScalarPtr& text, const repr::SqlType& type, int location);
+  /// to_regclass and its like.
+  Result<HirScalarPtr> to_reg(const HirScalarPtr& text, const repr::SqlType& type, int location);
+  static std::optional<repr::TypeKind> reg_function(std::string_view name);
+  static HirScalarPtr function_text(const HirScalarPtr& oid, bool result);
+  HirScalarPtr index_column(const HirScalarPtr& index, const HirScalarPtr& number);
   /// Null if `name` is none of them.
   Result<HirScalarPtr> catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments, int location);
 

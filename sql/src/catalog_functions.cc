@@ -33,9 +33,9 @@ constexpr Fixed kFixed[] = {
     {"pg_get_statisticsobjdef", Fixed::Answer::kNullText},
     {"pg_get_statisticsobjdef_columns", Fixed::Answer::kNullText},
     {"pg_get_functiondef", Fixed::Answer::kNullText},
-    {"pg_get_function_arguments", Fixed::Answer::kNullText},
-    {"pg_get_function_identity_arguments", Fixed::Answer::kNullText},
-    {"pg_get_function_result", Fixed::Answer::kNullText},
+    {"pg_get_function_sqlbody", Fixed::Answer::kNullText},
+    {"pg_get_function_arg_default", Fixed::Answer::kNullText},
+    {"pg_get_partition_constraintdef", Fixed::Answer::kNullText},
     {"pg_get_serial_sequence", Fixed::Answer::kNullText},
     {"pg_tablespace_location", Fixed::Answer::kNullText},
     {"pg_advisory_unlock_all", Fixed::Answer::kNullText},
@@ -49,6 +49,13 @@ constexpr Fixed kFixed[] = {
     {"pg_operator_is_visible", Fixed::Answer::kTrue},
     {"pg_collation_is_visible", Fixed::Answer::kTrue},
     {"pg_opclass_is_visible", Fixed::Answer::kTrue},
+    {"pg_opfamily_is_visible", Fixed::Answer::kTrue},
+    {"pg_conversion_is_visible", Fixed::Answer::kTrue},
+    {"pg_statistics_obj_is_visible", Fixed::Answer::kTrue},
+    {"pg_ts_config_is_visible", Fixed::Answer::kTrue},
+    {"pg_ts_dict_is_visible", Fixed::Answer::kTrue},
+    {"pg_ts_parser_is_visible", Fixed::Answer::kTrue},
+    {"pg_ts_template_is_visible", Fixed::Answer::kTrue},
     {"has_table_privilege", Fixed::Answer::kTrue},
     {"has_schema_privilege", Fixed::Answer::kTrue},
     {"has_database_privilege", Fixed::Answer::kTrue},
@@ -67,6 +74,7 @@ constexpr Fixed kFixed[] = {
     {"pg_total_relation_size", Fixed::Answer::kZeroInt8},
     {"pg_indexes_size", Fixed::Answer::kZeroInt8},
     {"pg_database_size", Fixed::Answer::kZeroInt8},
+    {"pg_tablespace_size", Fixed::Answer::kZeroInt8},
 };
 
 HirScalarPtr answer(Fixed::Answer kind) {
@@ -123,12 +131,6 @@ std::vector<repr::DatumRow> visible_oids(const CatalogView& catalog, const Sessi
   return rows;
 }
 
-/// The `column` of the row of `table` whose first column is `key`.
-HirScalarPtr look_up(HirRelationPtr table, const HirScalarPtr& key, std::size_t column) {
-  HirScalarPtr equal = hir::call("=(oid,oid)", {hir::column(0, 0, table->columns[0]), hir::shift(key, 0, 1)});
-  return hir::scalar_subquery(hir::project(hir::filter(std::move(table), {std::move(equal)}), {column}));
-}
-
 /// Every type with and without modifier is a case. char(n), varchar(n) and numeric(p,s) show theirs.
 HirScalarPtr with_modifier(const SqlType& type, const HirScalarPtr& modifier) {
   HirScalarPtr plain = hir::text(repr::to_string(type));
@@ -169,37 +171,34 @@ HirScalarPtr Binder::type_text(const HirScalarPtr& oid, const HirScalarPtr& modi
   return hir::if_then(hir::is_null(oid), hir::null(TypeKind::kText), result);
 }
 
-// regclass, regtype, regproc as text: a name where there is one, else the number.
-Result<HirScalarPtr> Binder::reg_text(const HirScalarPtr& scalar) {
-  const HirScalarPtr oid = FRESHET_TRY(typing_.coerce(scalar, TypeKind::kOid, CastContext::kExplicit));
-  const HirScalarPtr integer = FRESHET_TRY(typing_.coerce(oid, TypeKind::kInt8, CastContext::kExplicit));
-  const HirScalarPtr number = FRESHET_TRY(typing_.coerce(integer, TypeKind::kText, CastContext::kExplicit));
-  if (scalar->type.type.kind() == TypeKind::kRegtype) {
-    HirScalarPtr dash = hir::call("=(oid,oid)", {oid, hir::literal(oid_datum(0), TypeKind::kOid)});
-    return hir::if_then(std::move(dash), hir::text("-"), type_text(oid, hir::null(TypeKind::kInt4)));
+Result<HirScalarPtr> Binder::current_setting(const std::vector<HirScalarPtr>& arguments, int location) {
+  const HirScalarPtr& asked = arguments[0];
+  if (const auto text = text_literal(asked)) {
+    std::string variable = *text;
+    for (char& c : variable) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto value = catalog_.setting(variable);
+    if (value) return hir::text(*value);
+    if (arguments.size() == 2) return hir::null(TypeKind::kText);
+    return fail(error_at(sqlstate::kUndefinedObject, "unrecognized configuration parameter \"" + *text + "\"", location));
   }
-  if (scalar->type.type.kind() != TypeKind::kRegclass) return number;
-  std::vector<repr::DatumRow> rows;
-  std::vector<std::string> seen;
-  const auto add = [&](std::string_view database, std::string_view schema, bool visible) {
-    for (const CatalogItem* item : catalog_.items(database, schema)) {
-      const bool plain = visible && std::ranges::find(seen, item->name.item) == seen.end();
-      if (visible) seen.push_back(item->name.item);
-      std::string shown = quote_identifier(item->name.item);
-      if (!plain) shown = quote_identifier(item->name.schema) + "." + shown;
-      rows.push_back({oid_datum(item->oid), Datum(std::move(shown))});
-    }
-  };
-  add("", "pg_catalog", true);
-  for (const std::string& schema : settings_.search_path) add(settings_.database, schema, true);
-  for (const std::string& schema : catalog_.schemas(settings_.database)) {
-    if (std::ranges::find(settings_.search_path, schema) == settings_.search_path.end()) add(settings_.database, schema, false);
+  // A name that is only known when the statement runs is looked up among pg_settings.
+  const HirScalarPtr name = FRESHET_TRY(typing_.coerce(asked, TypeKind::kText, CastContext::kImplicit, location));
+  const CatalogItem* settings = catalog_.find({"", "pg_catalog", "pg_settings"});
+  if (settings == nullptr) return fail(unsupported("current_setting of an expression is", location));
+  std::vector<HirScalarPtr> columns;
+  for (const std::string_view column : {"name", "setting"}) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(settings->desc.names, column) - settings->desc.names.begin());
+    columns.push_back(hir::column(0, at, settings->desc.type.columns.at(at)));
   }
-  for (std::string_view schema : kSystemSchemas) {
-    if (schema != "pg_catalog") add("", schema, false);
-  }
-  HirRelationPtr table = hir::constant(std::move(rows), {{TypeKind::kOid, false}, {TypeKind::kText, false}});
-  return hir::coalesce({look_up(std::move(table), oid, 1), number});
+  columns[0] = FRESHET_TRY(typing_.function("lower", {columns[0]}, location));
+  const HirScalarPtr wanted = FRESHET_TRY(typing_.function("lower", {hir::shift(name, 0, 1)}, location));
+  HirScalarPtr equal = FRESHET_TRY(typing_.binary("=", columns[0], wanted, location));
+  HirRelationPtr found = hir::filter(hir::get(settings->id, settings->desc.type.columns), {std::move(equal)});
+  HirScalarPtr value = hir::scalar_subquery(hir::select(std::move(found), {columns[1]}));
+  if (arguments.size() == 2) return value;
+  const Error unknown = error_at(sqlstate::kUndefinedObject, "unrecognized configuration parameter", location);
+  return hir::coalesce({std::move(value), hir::if_then(hir::is_null(name), hir::null(TypeKind::kText),
+                                                       hir::failure(unknown, TypeKind::kText))});
 }
 
 Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::vector<HirScalarPtr>& arguments,
@@ -217,10 +216,18 @@ Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::
     return typing_.coerce(arguments[0], TypeKind::kText, CastContext::kExplicit, location);
   }
   if ((name == "pg_get_viewdef" || name == "pg_get_indexdef") && !arguments.empty()) {
-    const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
+    // Of a text: the view of that name.
+    const bool named = text_literal(arguments[0]).has_value() && name == "pg_get_viewdef";
+    HirScalarPtr item = arguments[0];
+    if (named) item = FRESHET_TRY(reg_cast(item, TypeKind::kRegclass, location));
+    const HirScalarPtr oid = FRESHET_TRY(as_oid(item));
     HirRelationPtr table = hir::constant(definitions(catalog_, settings_.database, name == "pg_get_indexdef"),
                                          {{TypeKind::kOid, false}, {TypeKind::kText, false}});
-    return look_up(std::move(table), oid, 1);
+    HirScalarPtr whole = look_up(std::move(table), oid, 1);
+    if (name == "pg_get_viewdef" || arguments.size() < 3) return whole;
+    // pg_get_indexdef(index, column, pretty): the whole for column 0, else that column of the key.
+    const HirScalarPtr number = FRESHET_TRY(typing_.coerce(arguments[1], TypeKind::kInt4, CastContext::kImplicit, location));
+    return hir::if_then(hir::call("=(int4,int4)", {number, hir::int4(0)}), std::move(whole), index_column(oid, number));
   }
   if (name == "pg_table_is_visible" && arguments.size() == 1) {
     const HirScalarPtr oid = FRESHET_TRY(as_oid(arguments[0]));
@@ -239,23 +246,13 @@ Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::
     kilobytes = FRESHET_TRY(typing_.binary("||", kilobytes, hir::text(" kB"), location));
     return hir::if_then(few, bytes, kilobytes);
   }
-  if ((name == "to_regclass" || name == "to_regtype") && arguments.size() == 1) {
-    const auto text = text_literal(arguments[0]);
-    if (!text) return fail(unsupported(std::string(name) + " of an expression is", location));
-    const SqlType type = name == "to_regclass" ? TypeKind::kRegclass : TypeKind::kRegtype;
-    Result<HirScalarPtr> found = reg_cast(hir::text(*text), type, location);
-    return found ? found : Result<HirScalarPtr>(hir::null(type));
+  if (const auto kind = reg_function(name); kind && arguments.size() == 1) return to_reg(arguments[0], *kind, location);
+  if (name == "current_setting" && (arguments.size() == 1 || arguments.size() == 2)) {
+    return current_setting(arguments, location);
   }
-  if (name == "current_setting" && !arguments.empty()) {
-    const auto text = text_literal(arguments[0]);
-    if (!text) return fail(unsupported("current_setting of an expression is", location));
-    std::string variable = *text;
-    for (char& c : variable) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const auto value = catalog_.setting(variable);
-    if (value) return hir::text(*value);
-    if (arguments.size() == 2) return hir::null(TypeKind::kText);
-    return fail(error_at(sqlstate::kUndefinedObject,
-                         "unrecognized configuration parameter \"" + *text + "\"", location));
+  if ((name == "pg_get_function_arguments" || name == "pg_get_function_identity_arguments" ||
+       name == "pg_get_function_result") && arguments.size() == 1) {
+    return function_text(FRESHET_TRY(as_oid(arguments[0])), name == "pg_get_function_result");
   }
   return HirScalarPtr();
 }

@@ -25,9 +25,33 @@ Result<SelectPlan> Planner::select_plan(const BoundQuery& query) {
   return plan;
 }
 
+// regclass and its like are shown as names, which only planning knows: the answer has them as text.
+Result<BoundQuery> Planner::names_for_numbers(BoundQuery query) {
+  const std::vector<repr::ColumnType>& types = query.relation->columns;
+  const auto is_reg = [](const repr::ColumnType& column) {
+    const TypeKind kind = column.type.kind();
+    return kind == TypeKind::kRegclass || kind == TypeKind::kRegtype || kind == TypeKind::kRegproc;
+  };
+  const auto visible = static_cast<std::ptrdiff_t>(query.visible());
+  if (std::none_of(types.begin(), types.begin() + visible, is_reg)) return query;
+  // The order is that of the numbers, which stay behind the visible columns.
+  std::vector<HirScalarPtr> columns;
+  for (std::size_t i = 0; i < query.visible(); ++i) {
+    const HirScalarPtr column = hir::column(0, i, types[i]);
+    columns.push_back(is_reg(types[i]) ? FRESHET_TRY(binder_.reg_text(column)) : column);
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) columns.push_back(hir::column(0, i, types[i]));
+  for (expr::ColumnOrder& order : query.order) order.column += query.visible();
+  query.relation = hir::select(query.relation, std::move(columns));
+  query.input = nullptr;
+  query.outputs.clear();
+  return query;
+}
+
 Result<Plan::Node> Planner::select() {
   if (body_.as<ShowObjectsSyntax>() != nullptr) return show_objects();
-  const BoundQuery query = FRESHET_TRY(binder_.query_node(&body_.tree->root(), nullptr));
+  BoundQuery query = FRESHET_TRY(binder_.query_node(&body_.tree->root(), nullptr));
+  query = FRESHET_TRY(names_for_numbers(std::move(query)));
   SelectPlan plan = FRESHET_TRY(select_plan(query));
   plan.as_of = FRESHET_TRY(as_of(body_.as_of));
   return Plan::Node(std::move(plan));

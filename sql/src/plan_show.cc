@@ -66,7 +66,11 @@ Result<Plan::Node> Planner::constant_rows(std::vector<std::string> names, std::v
     query.relation = hir::filter(query.relation, {predicate});
   }
   for (std::size_t i = 0; i < types.size(); ++i) query.order.push_back({.column = i});
-  if (syntax.what == What::kColumns) query.order.clear();
+  if (syntax.what == What::kColumns) {
+    // In their order in the relation, whose number stands behind what is shown.
+    query.order.assign(1, {.column = query.names.size() - 1});
+    query.names.pop_back();
+  }
   return Plan::Node(FRESHET_TRY(select_plan(query)));
 }
 
@@ -94,9 +98,11 @@ Result<Plan::Node> Planner::show_objects() {
     const CatalogItem* item = FRESHET_TRY(binder_.relation_item(*syntax.from));
     for (std::size_t i = 0; i < item->desc.arity(); ++i) {
       const repr::ColumnType& type = item->desc.type.columns[i];
-      rows.push_back({text(item->desc.names[i]), text(type.nullable ? "true" : "false"), text(repr::to_string(type.type))});
+      const std::string number = std::to_string(i);
+      rows.push_back({text(item->desc.names[i]), text(type.nullable ? "true" : "false"), text(repr::to_string(type.type)),
+                      text(std::string(8 - std::min<std::size_t>(8, number.size()), '0') + number)});
     }
-    return constant_rows({"name", "nullable", "type"}, std::move(rows), syntax);
+    return constant_rows({"name", "nullable", "type", "position"}, std::move(rows), syntax);
   }
   std::string database = settings_.database;
   if (syntax.what == What::kSchemas) {

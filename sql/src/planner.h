@@ -25,6 +25,7 @@ class Planner {
   // plan_select.cc
   Result<Plan::Node> select();
   Result<SelectPlan> select_plan(const BoundQuery& query);
+  Result<BoundQuery> names_for_numbers(BoundQuery query);
   Result<Plan::Node> subscribe();
   Result<std::optional<AsOf>> as_of(const std::optional<TimeClause>& clause);
   Result<expr::Scalar> time_scalar(const TimeClause& clause, std::string_view what);

@@ -276,7 +276,47 @@ Choice choose_spec(std::span<const expr::FunctionSpec* const> specs, std::span<c
   return choose(std::move(candidates), types);
 }
 
+/// Functions that make their arrays and elements of one type first (PostgreSQL's anycompatible).
+bool makes_compatible(std::string_view name) {
+  for (const std::string_view known : {"||", "array_append", "array_prepend", "array_cat", "array_position",
+                                       "array_positions", "array_remove", "array_replace"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+// False if nothing changes, or the types have nothing in common.
+Result<bool> Typing::make_compatible(std::string_view name, std::vector<HirScalarPtr>& arguments) {
+  if (!makes_compatible(name)) return false;
+  std::vector<HirScalarPtr> elements;
+  bool array = false;
+  bool equal = true;
+  std::optional<SqlType> first;
+  for (const HirScalarPtr& argument : arguments) {
+    const SqlType type = argument->type.type.without_typmod();
+    array = array || type.kind() == TypeKind::kArray;
+    const SqlType element = type.kind() == TypeKind::kArray ? type.element().without_typmod() : type;
+    elements.push_back(type.kind() == TypeKind::kArray ? hir::column(0, 0, {element, true}) : argument);
+    if (is_unknown(*argument)) continue;
+    if (!first) first = element;
+    equal = equal && element == *first;
+  }
+  if (!array || equal) return false;
+  const Result<SqlType> common = common_type(elements, "array");
+  if (!common) return false;
+  for (const HirScalarPtr& element : elements) {
+    if (!is_unknown(*element) && !can_coerce_implicitly(element->type.type, *common)) return false;
+  }
+  for (HirScalarPtr& argument : arguments) {
+    if (is_unknown(*argument)) continue;
+    const SqlType element = common->without_typmod();
+    const bool is_array = argument->type.type.kind() == TypeKind::kArray;
+    argument = FRESHET_TRY(coerce(argument, is_array ? SqlType::array_of(element) : element, CastContext::kImplicit));
+  }
+  return true;
+}
 
 Result<const expr::FunctionSpec*> Typing::resolve_operator(std::string_view op, std::vector<HirScalarPtr>& arguments,
                                                            int location) {
@@ -302,6 +342,9 @@ Result<const expr::FunctionSpec*> Typing::resolve_operator(std::string_view op, 
                            location);
     error.hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
     return fail(std::move(error));
+  }
+  if (choice.outcome == Choice::Outcome::kNone && FRESHET_TRY(make_compatible(op, arguments))) {
+    return resolve_operator(op, arguments, location);
   }
   if (choice.outcome == Choice::Outcome::kNone) {
     Error error = error_at(sqlstate::kUndefinedFunction, "operator does not exist: " + operator_text(op, arguments),
@@ -363,6 +406,7 @@ Result<HirScalarPtr> Typing::function(std::string_view name, std::vector<HirScal
     error.hint = "Could not choose a best candidate function. You might need to add explicit type casts.";
     return fail(std::move(error));
   }
+  if (FRESHET_TRY(make_compatible(name, arguments))) return function(name, std::move(arguments), location);
   // A type's name applied to one value is a cast.
   if (arguments.size() == 1) {
     if (const auto type = repr::type_from_name(name)) {

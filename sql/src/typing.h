@@ -80,6 +80,7 @@ class Typing {
   Result<HirScalarPtr> coerce_literal(const HirScalarPtr& scalar, const repr::SqlType& type, CastContext context,
                                       int location);
   Result<HirScalarPtr> apply_typmod(const HirScalarPtr& scalar, const repr::SqlType& type, CastContext context);
+  Result<bool> make_compatible(std::string_view name, std::vector<HirScalarPtr>& arguments);
   Result<const expr::FunctionSpec*> resolve_operator(std::string_view op, std::vector<HirScalarPtr>& arguments,
                                                      int location);
 
