@@ -85,8 +85,17 @@ Result<HirScalarPtr> Binder::reg_cast(const HirScalarPtr& argument, const SqlTyp
   if (!text) return typing_.coerce(scalar, target, CastContext::kExplicit, location);
   if (scalar->kind != HirScalar::Kind::kLiteral) {
     const HirScalarPtr name = FRESHET_TRY(typing_.coerce(scalar, TypeKind::kText, CastContext::kImplicit, location));
-    HirScalarPtr number = FRESHET_TRY(typing_.coerce(name, target, CastContext::kExplicit, location));
-    return hir::coalesce({FRESHET_TRY(reg_of_name(name, target, location)), std::move(number)});
+    const HirScalarPtr digits = FRESHET_TRY(typing_.binary("~", name, hir::text("^[0-9]+$"), location));
+    HirScalarPtr number = FRESHET_TRY(typing_.coerce(name, TypeKind::kOid, CastContext::kExplicit, location));
+    number = FRESHET_TRY(typing_.coerce(number, target, CastContext::kExplicit, location));
+    const Error none = target.kind() == TypeKind::kRegclass
+                           ? error_at(sqlstate::kUndefinedTable, "there is no relation of that name", location)
+                       : target.kind() == TypeKind::kRegtype
+                           ? error_at(sqlstate::kUndefinedObject, "there is no type of that name", location)
+                           : error_at(sqlstate::kUndefinedFunction, "there is no single function of that name", location);
+    HirScalarPtr otherwise = hir::if_then(hir::is_null(name), hir::null(target), hir::failure(none, target));
+    otherwise = hir::if_then(digits, std::move(number), std::move(otherwise));
+    return hir::coalesce({FRESHET_TRY(reg_of_name(name, target, location)), std::move(otherwise)});
   }
   if (scalar->value.is_null()) return hir::null(target);
   const std::string& value = scalar->value.get<std::string>();

@@ -118,7 +118,8 @@ Result<SqlType> Binder::type(const PgQuery__TypeName& name) {
   const std::string& last = parts.back();
   if (name.setof || name.pct_type) return fail(unsupported("SETOF and %TYPE are", name.location));
   // Names behind these are not looked up: they show as the OIDs that they are.
-  const bool shown_as_oid = last == "regnamespace" || last == "regrole" || last == "regprocedure" || last == "regoper";
+  const bool shown_as_oid = last == "regnamespace" || last == "regrole" || last == "regprocedure" || last == "regoper" ||
+                            last == "regoperator";
   const auto plain = repr::type_from_name(shown_as_oid ? std::string_view("oid") : std::string_view(last));
   if (!plain || plain->kind() == TypeKind::kUnknown || plain->kind() == TypeKind::kRecord) {
     if (known_elsewhere(last)) {

@@ -239,7 +239,7 @@ Result<HirScalarPtr> Binder::catalog_function(std::string_view name, const std::
     return type_text(FRESHET_TRY(as_oid(arguments[0])), arguments[1]);
   }
   if (name == "pg_size_pretty" && arguments.size() == 1 && expr::functions_named(name).empty()) {
-    const HirScalarPtr size = FRESHET_TRY(typing_.coerce(arguments[0], TypeKind::kInt8, CastContext::kImplicit, location));
+    const HirScalarPtr size = FRESHET_TRY(typing_.coerce(arguments[0], TypeKind::kInt8, CastContext::kExplicit, location));
     HirScalarPtr kilobytes = FRESHET_TRY(typing_.binary("/", size, hir::int8(1024), location));
     HirScalarPtr few = FRESHET_TRY(typing_.binary("<", size, hir::int8(10240), location));
     HirScalarPtr bytes = FRESHET_TRY(typing_.binary("||", size, hir::text(" bytes"), location));
