@@ -376,8 +376,8 @@ Result<void> Binder::expand_set_returning(SelectWork& work) {
     SetReturningCall& call = work.set_returning.front();
     work.relation = hir::flat_map(work.relation, call.spec, std::move(call.arguments), false);
   } else {
-    work.relation = hir::join(HirJoinKind::kInner, work.relation, FRESHET_TRY(in_lockstep(typing_, work.set_returning)), {},
-                              true);
+    HirRelationPtr rows = FRESHET_TRY(in_lockstep(typing_, work.set_returning));
+    work.relation = hir::join(HirJoinKind::kInner, work.relation, std::move(rows), {}, true);
   }
   for (HirScalarPtr& scalar : work.targets.scalars) {
     scalar = hir::rewrite(scalar, 0, [&](const HirScalarPtr& node, std::size_t depth) -> HirScalarPtr {

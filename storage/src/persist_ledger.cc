@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <freshet/base/assert.h>
+#include <freshet/base/sqlstate.h>
 
 #include "storage_service.h"
 
