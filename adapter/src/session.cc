@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <freshet/base/sqlstate.h>
+#include <freshet/compute_api/errors.h>
 
 #include <freshet/expr/eval.h>
 
@@ -96,9 +97,9 @@ void SessionState::begin_planning() {
 
 sql::Interrupt SessionState::interrupt() const {
   return [asked = stop_asked, until = deadline, &clock = services.scheduler.clock()]() -> std::optional<Error> {
-    if (asked->load()) return cancelled_error();
+    if (asked->load()) return compute_api::cancelled();
     if (!until || clock.now() < *until) return std::nullopt;
-    Error error = cancelled_error();
+    Error error = compute_api::cancelled();
     error.message = "canceling statement due to statement timeout";
     return error;
   };

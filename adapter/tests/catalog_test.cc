@@ -5,6 +5,7 @@
 
 #include <freshet/base/fields.h>
 #include <freshet/base/sqlstate.h>
+#include <freshet/repr/row.h>
 
 namespace freshet::adapter {
 namespace {

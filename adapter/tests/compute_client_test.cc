@@ -2,6 +2,7 @@
 #include "compute_client.h"
 
 #include <catch2/catch.hpp>
+#include <freshet/base/sqlstate.h>
 #include <testing/sim_scheduler.h>
 
 namespace freshet::adapter {
