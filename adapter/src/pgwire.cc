@@ -535,7 +535,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
       const std::string_view body = pending().substr(5, whole - 5);
       inbox_start_ += whole;
       if (type == 'd') {
-        if (auto fed = copy_->feed(body); !fed) end_copy(fed.error());
+        if (auto fed = copy_->feed(body); !fed) {
+          end_copy(fed.error());
+        } else if (auto room = copy_->room()) {
+          copy_busy_ = true;
+          std::move(*room).on_ready(*queue_, [self = shared_from_this()](const Result<Unit>&) {
+            self->copy_busy_ = false;
+            self->pump_copy();
+          });
+        }
         continue;
       }
       copy_busy_ = true;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
+#include <optional>
 
 #include <freshet/base/assert.h>
+#include <freshet/base/guarded.h>
 #include <freshet/base/sqlstate.h>
 #include <freshet/expr/eval.h>
 #include <freshet/repr/row.h>
@@ -245,6 +246,14 @@ class TableCopy final : public CopyInput {
     return {};
   }
 
+  // A client that is faster than the disk waits.
+  std::optional<Future<Unit>> room() override {
+    return backlog_->with([](Backlog& backlog) -> std::optional<Future<Unit>> {
+      if (backlog.bytes <= kMostBacklog) return std::nullopt;
+      return backlog.waiter.emplace().future();
+    });
+  }
+
   Future<std::string> finish() override {
     if (auto ended = reader_.finish(); !ended) return failed<std::string>(ended.error());
     if (auto taken = take(); !taken) return failed<std::string>(taken.error());
@@ -255,6 +264,13 @@ class TableCopy final : public CopyInput {
  private:
   static constexpr std::size_t kBatchRows = 8192;
   static constexpr std::size_t kStageBytes = 1 << 20;
+  static constexpr std::size_t kMostBacklog = 64 << 20;
+
+  /// Rows that the stage has not taken in yet.
+  struct Backlog {
+    std::size_t bytes = 0;
+    std::optional<base::Promise<Unit>> waiter{};
+  };
 
   Future<Unit> store() {
     if (stage_ == nullptr) return session_->write(plan_.table, std::move(updates_));
@@ -266,13 +282,18 @@ class TableCopy final : public CopyInput {
         });
   }
 
-  // Nobody waits: a client that is faster than the disk fills the memory, up to a limit.
   void stage_rows() {
     const std::size_t size = updates_.oks.rows.byte_size();
-    waiting_->fetch_add(size);
+    backlog_->with([&](Backlog& backlog) { backlog.bytes += size; });
     stage_->add(std::exchange(updates_, {}))
-        .on_ready(session_->services.scheduler, [waiting = waiting_, size](const Result<Unit>&) {
-          waiting->fetch_sub(size);  // a failure shows in `finish`
+        .on_ready(session_->services.scheduler, [shared = backlog_, size](const Result<Unit>&) {
+          // A failure shows in `finish`.
+          auto waiter = shared->with([&](Backlog& backlog) -> std::optional<base::Promise<Unit>> {
+            backlog.bytes -= size;
+            if (backlog.bytes > kMostBacklog) return std::nullopt;
+            return std::exchange(backlog.waiter, std::nullopt);
+          });
+          if (waiter) waiter->resolve(Unit{});
         });
   }
 
@@ -298,9 +319,9 @@ class TableCopy final : public CopyInput {
       }
       data = std::move(converted);
     }
-    if (updates_.oks.rows.byte_size() + waiting_->load() > kMostCommitBytes) {
-      return fail(sqlstate::kProgramLimitExceeded, "one COPY may hold at most " + std::to_string(kMostCommitBytes) +
-                                                       " bytes of rows that are not stored");
+    if (updates_.oks.rows.byte_size() > kMostCommitBytes) {
+      return fail(sqlstate::kProgramLimitExceeded,
+                  "a transaction may write at most " + std::to_string(kMostCommitBytes) + " bytes of rows to a table");
     }
     codec_.encode(data, 0, rows, updates_.oks.rows);
     updates_.oks.times.assign(1, 0);
@@ -317,8 +338,7 @@ class TableCopy final : public CopyInput {
   CopyReader reader_;
   CollectionUpdates updates_;
   std::unique_ptr<storage_api::RowStage> stage_;
-  /// Bytes of rows that `stage_` has not taken in yet.
-  std::shared_ptr<std::atomic<std::size_t>> waiting_ = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<base::Guarded<Backlog>> backlog_ = std::make_shared<base::Guarded<Backlog>>();
 };
 
 }  // namespace

@@ -51,6 +51,8 @@ class CopyInput {
   virtual ~CopyInput() = default;
   /// Errors (22P04, 22P02, …) name the line. Nothing is to be seen before `finish`.
   virtual Result<void> feed(std::string_view bytes) = 0;
+  /// After `feed`: when the next one may come. Nothing, mostly; a future if rows come faster than they are stored.
+  virtual std::optional<base::Future<base::Unit>> room() = 0;
   /// Stores all rows in one commit (or in the transaction); the command tag, "COPY 5".
   virtual base::Future<std::string> finish() = 0;
   // Dropping it without `finish` is CopyFail.
