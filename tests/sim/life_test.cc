@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include <catch2/catch.hpp>
+#include <freshet/base/sqlstate.h>
 #include <testing/random.h>
 
 #include "sim_world.h"
