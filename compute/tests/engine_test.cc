@@ -412,7 +412,7 @@ TEST_CASE("engine: a result beyond the limit is refused", "[compute]") {
   const Result<Rows> rows = engine.read(engine.all(10));
   INFO((rows ? shown(*rows) : rows.error().message));
   REQUIRE(!rows);
-  CHECK(rows.error().sqlstate == SqlState("53200"));
+  CHECK(rows.error().sqlstate == SqlState("54000"));
 }
 
 }  // namespace
