@@ -86,13 +86,16 @@ class ServerProcess final : public Server {
   [[nodiscard]] bool in_memory() const { return config_.data_directory == kMemory; }
 
   Result<void> open_directory() {
+    if (config_.storage == ServerConfig::Storage::kMemory && !in_memory()) {
+      return fail(ErrorCode::kInvalid, "memory storage keeps nothing: the data directory must be :memory:");
+    }
     if (!in_memory()) directory_ = FRESHET_TRY(DataDirectory::open(*files_, config_.data_directory));
     return {};
   }
 
   Result<void> open_storage() {
     const storage::StorageEnvironment environment{*scheduler_, log_};
-    if (config_.memory_storage) {
+    if (config_.storage == ServerConfig::Storage::kMemory) {
       storage_ = FRESHET_TRY(wait(*scheduler_, storage::make_memory_storage(environment)));
       return {};
     }

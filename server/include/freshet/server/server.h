@@ -38,8 +38,9 @@ struct ServerConfig {
   Engine engine = Engine::kDataflow;
   /// Sends every compute command and response through bytes (tests).
   bool commands_through_bytes = false;
-  /// Memory storage without persist (tests); only with ":memory:".
-  bool memory_storage = false;
+  enum class Storage : std::uint8_t { kDurable, kMemory };
+  /// kMemory: without persist; only with the data directory ":memory:".
+  Storage storage = Storage::kDurable;
 };
 
 class Server {
