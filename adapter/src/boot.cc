@@ -20,10 +20,6 @@ using base::Unit;
 using storage_api::CollectionReader;
 using storage_api::Frontiers;
 
-std::uint64_t retain_of(const CatalogEntry& entry) {
-  return entry.item.retain_history_micros.value_or(Holds::kDefaultRetain);
-}
-
 /// The steps of a start, one after another.
 class Boot : public std::enable_shared_from_this<Boot> {
  public:
@@ -150,8 +146,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     for (const auto& [id, entry] : services_->catalog.get()->entries()) {
       if (entry->is_collection()) collections_.push_back(entry);
     }
-    // An ingestion before its outputs: ids may stand the other way round.
-    std::ranges::stable_partition(collections_, [](const EntryPtr& e) { return e->generator.has_value(); });
+    sort_for_creation(collections_);
     return Unit{};
   }
 
@@ -159,16 +154,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
 
   Future<Unit> create_collections(std::size_t next) {
     if (next == collections_.size()) return Future<Unit>::ready(Unit{});
-    const CatalogEntry& entry = *collections_[next];
-    storage_api::CreateCollection create{.id = entry.id(), .kind = storage_api::TableCollection{},
-                                         .desc = entry.item.desc, .since = floor_};
-    if (entry.item.kind == sql::ItemKind::kMaterializedView) create.kind = storage_api::ViewCollection{};
-    if (entry.generator) {
-      create.kind = storage_api::IngestionCollection{*entry.generator, entry.outputs};
-    } else if (entry.item.kind == sql::ItemKind::kSource) {
-      create.kind = storage_api::IngestionOutput{entry.id()};
-    }
-    return services_->storage.send(std::move(create))
+    return services_->storage.send(services_->catalog.get()->collection_of(*collections_[next], floor_))
         .and_then(strand_, [self = shared_from_this(), next](Unit) { return self->create_collections(next + 1); });
   }
 
@@ -179,7 +165,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
       const auto frontiers = services_->storage.frontiers(entry->id());
       if (!frontiers) return Future<SqlTime>::ready(base::Unexpected(frontiers.error()));
       if (frontiers->durable_upper != repr::kClosed) floor_ = std::max(floor_, frontiers->durable_upper);
-      services_->holds->add(entry->id(), frontiers->since, frontiers->upper, retain_of(*entry));
+      services_->holds->add(entry->id(), frontiers->since, frontiers->upper, entry->retain_micros());
       // Views go on from where they were: no history goes before each has taken its own hold.
       auto hold = services_->holds->acquire({entry->id()}, frontiers->since);
       if (!hold) return Future<SqlTime>::ready(base::Unexpected(hold.error()));
@@ -237,7 +223,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
         tolerate(*entry, s.dataflows->start_view(*entry, *catalog, view_times.at(id)));
       } else if (entry->item.kind == sql::ItemKind::kIndex) {
         const SqlTime as_of = index_as_of(*entry, *catalog, now, view_times);
-        s.holds->add(id, as_of, as_of, retain_of(*entry));
+        s.holds->add(id, as_of, as_of, entry->retain_micros());
         tolerate(*entry, s.dataflows->start_index(*entry, *catalog, as_of));
       }
     }
@@ -267,7 +253,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
                       const std::map<GlobalId, SqlTime>& view_times) {
     const auto bases = base_collections(catalog, {*index.item.index_on});
     const SqlTime first = services_->holds->readable_from({bases.begin(), bases.end()});
-    SqlTime as_of = now - std::min(now, retain_of(index));
+    SqlTime as_of = now - std::min(now, index.retain_micros());
     for (const auto& [id, time] : view_times) {
       const std::set<GlobalId> behind = all_behind(catalog, catalog.entry(id)->depends_on);
       if (behind.contains(*index.item.index_on)) as_of = std::min(as_of, time);

@@ -168,6 +168,34 @@ std::vector<const CatalogEntry*> Catalog::indexes_on(GlobalId on) const {
   return found;
 }
 
+void sort_for_creation(std::vector<EntryPtr>& collections) {
+  std::ranges::stable_partition(collections, [](const EntryPtr& e) { return e->generator.has_value(); });
+}
+
+storage_api::CreateCollection Catalog::collection_of(const CatalogEntry& entry, repr::SqlTime since) const {
+  FRESHET_ASSERT(entry.is_collection(), entry.id());
+  storage_api::CreateCollection create{
+      .id = entry.id(), .kind = storage_api::TableCollection{}, .desc = entry.item.desc, .since = since};
+  if (entry.item.kind == sql::ItemKind::kMaterializedView) {
+    create.kind = storage_api::ViewCollection{};
+  } else if (entry.generator) {
+    create.kind = storage_api::IngestionCollection{*entry.generator, entry.outputs};
+  } else if (entry.item.kind == sql::ItemKind::kSource) {
+    create.kind = storage_api::IngestionOutput{ingestion_of(entry)};
+  }
+  return create;
+}
+
+// A table of TPCH is a part of its ingestion; the progress of a COUNTER, which ingests, is a part of its output.
+GlobalId Catalog::ingestion_of(const CatalogEntry& output) const {
+  if (output.item.part_of) return *output.item.part_of;
+  for (const GlobalId id : dependents(output.id())) {
+    const CatalogEntry* e = entry(id);
+    if (e != nullptr && e->generator && std::ranges::find(e->outputs, output.id()) != e->outputs.end()) return id;
+  }
+  return output.id();  // a damaged catalog: storage refuses it
+}
+
 CatalogChange Catalog::initial_change() const {
   CatalogChange change;
   change.put_databases.push_back({"materialize", next_oid_});

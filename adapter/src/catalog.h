@@ -28,6 +28,9 @@ using expr::GlobalId;
 inline constexpr GlobalId kCatalogCollection{GlobalId::Kind::kSystem, 1};
 repr::RelationDesc catalog_collection_desc();
 
+/// How much history an object keeps when nobody said.
+inline constexpr std::uint64_t kDefaultRetainMicros = 1'000'000;
+
 /// A user object: what is stored, and what is derived from it.
 struct CatalogEntry {
   sql::CatalogItem item;
@@ -47,6 +50,9 @@ struct CatalogEntry {
   [[nodiscard]] bool is_collection() const {
     return item.kind != sql::ItemKind::kView && item.kind != sql::ItemKind::kIndex;
   }
+  [[nodiscard]] std::uint64_t retain_micros() const {
+    return item.retain_history_micros.value_or(kDefaultRetainMicros);
+  }
 };
 using EntryPtr = std::shared_ptr<const CatalogEntry>;
 
@@ -59,6 +65,9 @@ struct DatabaseEntry {
   std::string name;
   std::uint32_t oid = 0;
 };
+
+/// As storage must hear of them: an ingestion before its outputs, whose ids may be smaller.
+void sort_for_creation(std::vector<EntryPtr>& collections);
 
 class Catalog;
 using CatalogPtr = std::shared_ptr<const Catalog>;
@@ -128,6 +137,8 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
   [[nodiscard]] const std::map<std::string, DatabaseEntry>& all_databases() const { return databases_; }
   /// Of `on` itself, in id order.
   [[nodiscard]] std::vector<const CatalogEntry*> indexes_on(GlobalId on) const;
+  /// What storage is told of the entry, readable from `since` on. Requires is_collection().
+  [[nodiscard]] storage_api::CreateCollection collection_of(const CatalogEntry& entry, repr::SqlTime since) const;
   [[nodiscard]] std::uint64_t next_id() const { return next_id_; }
   [[nodiscard]] std::uint32_t next_oid() const { return next_oid_; }
   [[nodiscard]] repr::SqlTime reserved() const { return reserved_; }
@@ -149,6 +160,7 @@ class Catalog final : public sql::CatalogView, public std::enable_shared_from_th
   Result<void> check(const CatalogChange& change) const;  // that the change left everything whole
   void remove(GlobalId id);
   Result<void> derive(CatalogEntry& entry) const;
+  [[nodiscard]] GlobalId ingestion_of(const CatalogEntry& output) const;
   /// Of a database, a schema or the counters: what is stored from now on.
   const repr::DatumRow& keep_row(repr::DatumRow row);
   /// What is stored under the key of `row`, and is to be retracted.

@@ -169,9 +169,7 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
       entry.item.retain_history_micros = plan.retain_history_micros;
       entry.default_texts = plan.default_texts;
       planned.tables.create.emplace_back(entry.id(), plan.desc);
-      planned.on_commit = [holds, id = entry.id(),
-                           retain = plan.retain_history_micros.value_or(Holds::kDefaultRetain)](
-                              const CommittedChange& committed) {
+      planned.on_commit = [holds, id = entry.id(), retain = entry.retain_micros()](const CommittedChange& committed) {
         holds->add(id, committed.time, committed.time + 1, retain);
         return Future<Unit>::ready(Unit{});
       };
@@ -229,14 +227,10 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
   // The steps of a start run wherever a thread is free: the session may end meanwhile, the change is durable.
   Future<Unit> start_view(const CommittedChange& committed, GlobalId id, SqlTime as_of) {
     return services_.storage
-        .send(storage_api::CreateCollection{.id = id,
-                                            .kind = storage_api::ViewCollection{},
-                                            .desc = committed.catalog->entry(id)->item.desc,
-                                            .since = as_of})
+        .send(committed.catalog->collection_of(*committed.catalog->entry(id), as_of))
         .and_then(services_.scheduler, [self = shared_from_this(), committed, id, as_of](Unit) -> Result<Unit> {
           const CatalogEntry& entry = *committed.catalog->entry(id);
-          self->services_.holds->add(
-              id, as_of, as_of, entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+          self->services_.holds->add(id, as_of, as_of, entry.retain_micros());
           FRESHET_TRY(self->services_.dataflows->start_view(entry, *committed.catalog, as_of));
           return Unit{};
         });
@@ -281,7 +275,7 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
 
   Result<Unit> start_index(const Catalog& catalog, GlobalId id, SqlTime as_of) {
     const CatalogEntry& entry = *catalog.entry(id);
-    services_.holds->add(id, as_of, as_of, entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
+    services_.holds->add(id, as_of, as_of, entry.retain_micros());
     FRESHET_TRY(services_.dataflows->start_index(entry, catalog, as_of));
     return Unit{};
   }
@@ -291,7 +285,12 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
     return change([self = shared_from_this(), plan](const Catalog& catalog) -> Result<PlannedChange> {
       std::vector<GlobalId> made;
       PlannedChange planned = FRESHET_TRY(decide_source(plan, catalog, made));
-      planned.on_commit = [self, made](const CommittedChange& committed) { return self->start_source(committed, made, 0); };
+      planned.on_commit = [self, made](const CommittedChange& committed) {
+        std::vector<EntryPtr> collections;
+        for (const GlobalId id : made) collections.push_back(committed.catalog->entries().at(id));
+        sort_for_creation(collections);
+        return self->start_source(committed, std::move(collections), 0);
+      };
       return planned;
     });
   }
@@ -368,28 +367,14 @@ class Ddl : public std::enable_shared_from_this<Ddl> {
     return planned;
   }
 
-  // The ingestion first, then what it writes.
-  Future<Unit> start_source(CommittedChange committed, std::vector<GlobalId> ids, std::size_t next) {
-    if (next == 0) {
-      std::ranges::stable_partition(ids, [&](GlobalId id) {
-        return committed.catalog->entry(id)->generator.has_value();
-      });
-    }
-    if (next == ids.size()) return Future<Unit>::ready(Unit{});
-    const CatalogEntry& entry = *committed.catalog->entry(ids[next]);
-    storage_api::CreateCollection create{.id = entry.id(), .kind = storage_api::TableCollection{},
-                                         .desc = entry.item.desc, .since = committed.time};
-    if (entry.generator) {
-      create.kind = storage_api::IngestionCollection{*entry.generator, entry.outputs};
-    } else {
-      create.kind = storage_api::IngestionOutput{ids[0]};
-    }
-    services_.holds->add(entry.id(), committed.time, committed.time,
-                         entry.item.retain_history_micros.value_or(Holds::kDefaultRetain));
-    return services_.storage.send(std::move(create))
-        .and_then(services_.scheduler, [self = shared_from_this(), committed, ids = std::move(ids),
+  Future<Unit> start_source(CommittedChange committed, std::vector<EntryPtr> collections, std::size_t next) {
+    if (next == collections.size()) return Future<Unit>::ready(Unit{});
+    const CatalogEntry& entry = *collections[next];
+    services_.holds->add(entry.id(), committed.time, committed.time, entry.retain_micros());
+    return services_.storage.send(committed.catalog->collection_of(entry, committed.time))
+        .and_then(services_.scheduler, [self = shared_from_this(), committed, collections = std::move(collections),
                                         next](Unit) mutable {
-          return self->start_source(std::move(committed), std::move(ids), next + 1);
+          return self->start_source(std::move(committed), std::move(collections), next + 1);
         });
   }
 

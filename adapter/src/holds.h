@@ -53,8 +53,7 @@ class Holds {
   using Compact = std::function<void(GlobalId, SqlTime since)>;
   explicit Holds(Compact compact) : compact_(std::move(compact)) {}
 
-  static constexpr std::uint64_t kDefaultRetain = 1'000'000;
-  void add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros = kDefaultRetain);
+  void add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros);
   void remove(GlobalId id);
   void on_upper(GlobalId id, SqlTime upper);
 
@@ -72,7 +71,7 @@ class Holds {
   struct Entry {
     SqlTime since = 0;
     SqlTime upper = 0;
-    std::uint64_t retain = kDefaultRetain;
+    std::uint64_t retain = 0;
     std::multiset<SqlTime> holds;
   };
   Hold hold_locked(std::vector<GlobalId> ids, SqlTime time);

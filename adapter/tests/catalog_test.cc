@@ -57,6 +57,44 @@ TEST_CASE("catalog: a change that would leave something dangling is an error", "
   CHECK(refusal(catalog, {.put_items = {view(*catalog, "s", "x", {base_view.id()})}}) == base::SqlState());
 }
 
+CatalogEntry source(std::uint64_t number, std::optional<GlobalId> part_of = {}) {
+  CatalogEntry entry;
+  entry.item.id = {GlobalId::Kind::kUser, number};
+  entry.item.kind = sql::ItemKind::kSource;
+  entry.item.part_of = part_of;
+  entry.item.name = {"materialize", "public", "s" + std::to_string(number)};
+  if (part_of) entry.depends_on = {*part_of};
+  return entry;
+}
+
+// The tables of TPCH come after their ingestion, a COUNTER before the one that writes it.
+TEST_CASE("catalog: storage hears of an ingestion first, and an output names it", "[adapter]") {
+  const auto first = std::make_shared<const Catalog>(std::make_shared<const std::vector<SystemRelation>>());
+  CatalogPtr catalog = after(first, first->initial_change());
+  CatalogEntry tpch = source(1);
+  const CatalogEntry lineitem = source(2, tpch.id());
+  tpch.generator.emplace().kind = storage_api::LoadGenerator::Kind::kTpch;
+  tpch.outputs = {lineitem.id()};
+  const CatalogEntry counter = source(3);
+  CatalogEntry progress = source(4, counter.id());
+  progress.generator.emplace();
+  progress.outputs = {counter.id()};
+  catalog = after(catalog, {.put_items = {tpch, lineitem, counter, progress}});
+
+  std::vector<EntryPtr> collections;
+  for (const auto& [id, entry] : catalog->entries()) collections.push_back(entry);
+  sort_for_creation(collections);
+  std::vector<std::uint64_t> order;
+  for (const EntryPtr& entry : collections) order.push_back(entry->id().number);
+  CHECK(order == std::vector<std::uint64_t>{1, 4, 2, 3});
+
+  const auto kind_of = [&](GlobalId id) { return catalog->collection_of(*catalog->entry(id), 7).kind; };
+  CHECK(std::get<storage_api::IngestionOutput>(kind_of(lineitem.id())).ingestion == tpch.id());
+  CHECK(std::get<storage_api::IngestionOutput>(kind_of(counter.id())).ingestion == progress.id());
+  CHECK(std::get<storage_api::IngestionCollection>(kind_of(progress.id())).outputs == progress.outputs);
+  CHECK(catalog->collection_of(*catalog->entry(counter.id()), 7).since == 7);
+}
+
 // Everything an entry can hold, some of which no one object has together.
 // Another version may have written the same in other bytes: an entry with a field that this one does not know.
 TEST_CASE("catalog: what a change retracts are the bytes that are stored", "[adapter]") {

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <freshet/base/random.h>
 
+#include "catalog.h"
+
 namespace freshet::adapter {
 namespace {
 
@@ -18,7 +20,7 @@ struct Fixture {
 
 TEST_CASE("holds: history goes a second behind the upper, and stays where it is held", "[adapter]") {
   Fixture f;
-  f.holds.add(kA, 0, 1);
+  f.holds.add(kA, 0, 1, kDefaultRetainMicros);
   f.holds.on_upper(kA, 10 * kSecond);
   CHECK(f.since[kA] == 9 * kSecond - 1);
   auto hold = f.holds.acquire({kA}, 9 * kSecond);
@@ -33,8 +35,8 @@ TEST_CASE("holds: history goes a second behind the upper, and stays where it is 
 
 TEST_CASE("holds: a time that was given up, or a collection that is gone, cannot be held", "[adapter]") {
   Fixture f;
-  f.holds.add(kA, 0, 1);
-  f.holds.add(kB, 5, 6);
+  f.holds.add(kA, 0, 1, kDefaultRetainMicros);
+  f.holds.add(kB, 5, 6, kDefaultRetainMicros);
   f.holds.on_upper(kA, 10 * kSecond);
   const auto late = f.holds.acquire({kB, kA}, kSecond);
   REQUIRE_FALSE(late);
@@ -50,7 +52,7 @@ TEST_CASE("holds: a time that was given up, or a collection that is gone, cannot
 
 TEST_CASE("holds: a hold may outlive its collection", "[adapter]") {
   Fixture f;
-  f.holds.add(kA, 0, 1);
+  f.holds.add(kA, 0, 1, kDefaultRetainMicros);
   auto hold = f.holds.acquire({kA}, 3);
   REQUIRE(hold);
   f.holds.remove(kA);
@@ -63,8 +65,8 @@ TEST_CASE("holds: the since is never above a hold", "[adapter][property]") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     Fixture f;
-    f.holds.add(kA, 0, 1);
-    f.holds.add(kB, 0, 1);
+    f.holds.add(kA, 0, 1, kDefaultRetainMicros);
+    f.holds.add(kB, 0, 1, kDefaultRetainMicros);
     base::Random random(seed);
     std::vector<Hold> held;
     SqlTime upper = 1;
