@@ -56,5 +56,25 @@ TEST_CASE("sim start: views over tables go on after kills with writes and time b
   }
 }
 
+// A view that is reached on many ways is looked at once: the ways double with each level.
+TEST_CASE("sim start: forty levels of views over two views each start again", "[sim]") {
+  SimWorld world(1, {.naive = true});
+  REQUIRE(world.start());
+  REQUIRE(world.sql("CREATE TABLE other (k int)"));
+  REQUIRE(world.sql("CREATE INDEX other_k ON other (k)"));
+  REQUIRE(world.sql("CREATE TABLE a0 (k int)"));
+  REQUIRE(world.sql("CREATE TABLE b0 (k int)"));
+  for (int level = 1; level <= 40; ++level) {
+    const std::string below = std::to_string(level - 1);
+    for (const char* side : {"a", "b"}) {
+      REQUIRE(world.sql("CREATE MATERIALIZED VIEW " + std::string(side) + std::to_string(level) + " AS SELECT a.k FROM a" + below +
+                        " a, b" + below + " b WHERE a.k = b.k"));
+    }
+  }
+  world.kill();
+  REQUIRE(world.start());
+  CHECK(joined(world.sql("SELECT count(*) FROM b40")) == "0 ");
+}
+
 }  // namespace
 }  // namespace testing
