@@ -135,10 +135,17 @@ class Boot : public std::enable_shared_from_this<Boot> {
   Result<Unit> load_catalog() {
     const repr::RowCodec codec(repr::sql_types(catalog_collection_desc().type.columns));
     std::vector<repr::DatumRow> rows;
+    std::set<std::pair<std::int32_t, std::string>> keys;
     for (const auto& [bytes, count] : rows_) {
       if (count == 0) continue;
-      if (count != 1) return fail(sqlstate::kDataCorrupted, "a catalog row has the count " + std::to_string(count));
-      rows.push_back(FRESHET_TRY(codec.decode_row(bytes)));
+      repr::DatumRow row = FRESHET_TRY(codec.decode_row(bytes));
+      const std::string& key = row[1].get<std::string>();
+      const auto corrupt = [&](const std::string& what) {
+        return fail(sqlstate::kDataCorrupted, "catalog row \"" + key + "\" " + what);
+      };
+      if (count != 1) return corrupt("has the count " + std::to_string(count));
+      if (!keys.emplace(row[0].get<std::int32_t>(), key).second) return corrupt("is there twice");
+      rows.push_back(std::move(row));
     }
     auto system = std::make_shared<const std::vector<SystemRelation>>(make_system_relations());
     services_->catalog.set(FRESHET_TRY(Catalog::load(std::move(system), rows)));
