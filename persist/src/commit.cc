@@ -109,7 +109,7 @@ class RequestSteps {
                   "the epoch of the commit is not the newest");
     }
     for (const CreateShard& create : commit.create) {
-      FRESHET_TRY(add(step::Create{create.shard, create.start, create.schema_id}));
+      FRESHET_TRY(add(step::Create{create.shard, create.start, create.schema}));
     }
     for (const Append& append : commit.append) FRESHET_TRY(add(append, outcome));
     for (const Downgrade& downgrade : commit.downgrade) {

@@ -59,7 +59,7 @@ Result<void> Draft::on(const step::Create& s) {
     return fail(ErrorCode::kInvalid, "shard " + to_string(s.shard) + " exists already");
   }
   touched_[s.shard] = std::make_shared<ShardState>(
-      ShardState{.id = s.shard, .since = s.start, .upper = s.start, .schema_id = s.schema_id});
+      ShardState{.id = s.shard, .since = s.start, .upper = s.start, .schema = s.schema});
   return {};
 }
 

@@ -58,7 +58,7 @@ struct ShardState {
   ShardId id{};
   Time since = 0;
   Time upper = 0;
-  std::uint64_t schema_id = 0;
+  base::Bytes schema{};
   /// In the order of their times.
   std::vector<BatchEntry> batches{};
 };
@@ -90,7 +90,7 @@ namespace step {
 struct Create {
   ShardId shard{};
   Time start = 0;
-  std::uint64_t schema_id = 0;
+  base::Bytes schema{};
 };
 struct Drop {
   ShardId shard{};

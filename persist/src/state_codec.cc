@@ -13,8 +13,8 @@ using base::Bytes;
 using base::BytesView;
 using base::ByteWriter;
 
-constexpr std::uint32_t kVersionMagic = 0x31565246;  // "FRV1"
-constexpr std::uint32_t kRollupMagic = 0x31525246;   // "FRR1"
+constexpr std::uint32_t kVersionMagic = 0x32565246;  // "FRV2"
+constexpr std::uint32_t kRollupMagic = 0x32525246;   // "FRR2"
 
 /// Beside the format of a part: it is stamped.
 constexpr std::uint64_t kStamped = 1 << 8;
@@ -138,7 +138,7 @@ struct StepWriter {
   void operator()(const step::Create& s) const {
     write_id(out, s.shard);
     out.varint(s.start);
-    out.varint(s.schema_id);
+    out.bytes(s.schema);
   }
   void operator()(const step::Drop& s) const { write_id(out, s.shard); }
   void operator()(const step::Append& s) const {
@@ -192,7 +192,7 @@ Step read_step(ByteReader& in) {
     case 0: {
       step::Create s{.shard = read_id(in)};
       s.start = in.varint();
-      s.schema_id = in.varint();
+      s.schema = in.bytes();
       return s;
     }
     case 1:
@@ -221,7 +221,7 @@ void write(ByteWriter& out, const ShardState& shard) {
   write_id(out, shard.id);
   out.varint(shard.since);
   out.varint(shard.upper);
-  out.varint(shard.schema_id);
+  out.bytes(shard.schema);
   out.varint(shard.batches.size());
   for (const BatchEntry& batch : shard.batches) write(out, *batch);
 }
@@ -230,7 +230,7 @@ std::shared_ptr<const ShardState> read_shard(ByteReader& in) {
   ShardState shard{.id = read_id(in)};
   shard.since = in.varint();
   shard.upper = in.varint();
-  shard.schema_id = in.varint();
+  shard.schema = in.bytes();
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
     shard.batches.push_back(read_batch(in));
   return std::make_shared<const ShardState>(std::move(shard));

@@ -15,7 +15,7 @@ ShardInfo describe(const ShardState& shard) {
   ShardInfo info{.shard = shard.id,
                  .since = shard.since,
                  .upper = shard.upper,
-                 .schema_id = shard.schema_id,
+                 .schema = shard.schema,
                  .batches = shard.batches.size()};
   for (const BatchEntry& batch : shard.batches) {
     info.updates += batch->updates;

@@ -121,7 +121,8 @@ GroupState random_state(::testing::Random& random) {
                    .next_batch_id = 100,
                    .rollup = {.seqno = 7, .key = "g/r", .size = 99}};
   for (std::uint64_t id = 0; id < random.below(4); ++id) {
-    ShardState shard{.id = ShardId{id}, .since = random.below(9), .upper = kClosed, .schema_id = 4};
+    ShardState shard{.id = ShardId{id}, .since = random.below(9), .upper = kClosed,
+                     .schema = base::Bytes(random.below(40), '\0')};
     for (std::uint64_t batch = 0; batch < random.below(4); ++batch) {
       Batch b{.id = id * 10 + batch,
               .lower = 1,
@@ -165,10 +166,11 @@ TEST_CASE("state: a step that fails changes nothing, and a saved draft comes bac
           "[persist][state]") {
   GroupState state;
   Draft draft(state);
-  REQUIRE(draft.apply(step::Create{ShardId{1}, 5, 0}));
+  REQUIRE(draft.apply(step::Create{ShardId{1}, 5, "schema"}));
   const Draft saved = draft;
   REQUIRE(draft.apply(step::Append{ShardId{1}, 5, 9, {}}));
   CHECK(draft.shard(ShardId{1})->upper == 9);
+  CHECK(draft.shard(ShardId{1})->schema == "schema");
   CHECK(saved.shard(ShardId{1})->upper == 5);
   CHECK(draft.apply(step::Append{ShardId{1}, 5, 10, {}}).error().code == ErrorCode::kConflict);
   CHECK(draft.apply(step::Since{ShardId{1}, 10}).error().code == ErrorCode::kInvalid);

@@ -21,7 +21,7 @@ struct World {
     group = process.open("tables");
     epoch = process.wait(group->acquire_writer()).value();
     Commit commit{.epoch = epoch};
-    commit.create = {{.shard = kOrders, .schema_id = 5}, {.shard = kItems}};
+    commit.create = {{.shard = kOrders, .schema = "k int, v text"}, {.shard = kItems}};
     REQUIRE(process.wait(group->commit(std::move(commit)))->committed());
   }
 
@@ -52,7 +52,8 @@ TEST_CASE("group: a commit over several shards is there in all of them", "[persi
         updates_of({{"o1", 4, 1}, {"o2", 4, 1}}));
   CHECK(world.process.content(*world.group, kItems, 4).value() == updates_of({{"i1", 4, 2}}));
   CHECK(world.group->shard(kOrders)->upper == 5);
-  CHECK(world.group->shard(kOrders)->schema_id == 5);
+  CHECK(world.group->shard(kOrders)->schema == "k int, v text");
+  CHECK(world.group->shard(kItems)->schema.empty());
 }
 
 TEST_CASE("group: a mismatch in one shard leaves all as they were", "[persist][group]") {

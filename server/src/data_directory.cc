@@ -9,7 +9,7 @@ using base::fail;
 using base::Result;
 
 namespace {
-constexpr std::string_view kFormat = "1\n";
+constexpr std::string_view kFormat = "2\n";  // 2: shards say what they store
 }
 
 Result<std::unique_ptr<DataDirectory>> DataDirectory::open(base::FileSystem& files, std::string path) {
@@ -20,7 +20,10 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(base::FileSystem& fil
   if (format.empty()) return directory;  // new, or its first start did not come to its end
   if (format != kFormat) {
     return fail(Error{.code = ErrorCode::kInvalid,
-                      .message = "data directory \"" + directory->path_ + "\" was written by another version of Freshet"});
+                      .message = "data directory \"" + directory->path_ + "\" was written by another version of Freshet: its format is " +
+                                 format.substr(0, format.find('\n')) + ", this version reads " +
+                                 std::string(kFormat.substr(0, kFormat.find('\n'))),
+                      .hint = "start the version that wrote it, or name a new directory"});
   }
   FRESHET_TRY(directory->check_whole());
   return directory;

@@ -2,7 +2,7 @@
 // The directory that a server keeps its data in: one server at a time, and never taken for new when it is not.
 //
 //     lock                  held while a server runs
-//     format                "1", once the directory has been in use
+//     format                "2", once the directory has been in use
 //     blob/                 parts of data
 //     consensus.sqlite      the state that names them, with its log consensus.sqlite-wal
 #pragma once

@@ -51,7 +51,8 @@ struct LedgerAppend {
 
 struct LedgerCreate {
   GlobalId id;
-  SqlTime start = 0;  ///< Its first since and upper.
+  SqlTime start = 0;     ///< Its first since and upper.
+  std::string schema{};  ///< encode_schema; kept, and found again in LedgerShard.
 };
 
 struct LedgerCommit {
@@ -64,6 +65,7 @@ struct LedgerShard {
   GlobalId id;
   SqlTime since = 0;
   SqlTime upper = 0;
+  std::string schema{};
 };
 
 struct LedgerChunk {

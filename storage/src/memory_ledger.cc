@@ -50,8 +50,9 @@ struct Waiter {
 struct MemoryShard {
   SqlTime since = 0;
   SqlTime upper = 0;
-  std::vector<std::shared_ptr<const CollectionUpdates>> pieces;
-  std::vector<Waiter> waiters;  ///< Readers that have seen everything up to `upper`.
+  std::string schema{};
+  std::vector<std::shared_ptr<const CollectionUpdates>> pieces{};
+  std::vector<Waiter> waiters{};  ///< Readers that have seen everything up to `upper`.
 };
 
 class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_this<MemoryGroup> {
@@ -64,7 +65,7 @@ class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_thi
   [[nodiscard]] std::vector<LedgerShard> shards() const override {
     const std::lock_guard lock(mutex_);
     std::vector<LedgerShard> out;
-    for (const auto& [id, shard] : shards_) out.push_back({id, shard.since, shard.upper});
+    for (const auto& [id, shard] : shards_) out.push_back({id, shard.since, shard.upper, shard.schema});
     return out;
   }
 
@@ -74,7 +75,7 @@ class MemoryGroup final : public LedgerGroup, public std::enable_shared_from_thi
       return Future<Unit>::ready(base::Unexpected(std::move(checked).error()));
     }
     for (const LedgerCreate& create : commit.create) {
-      shards_[create.id] = MemoryShard{.since = create.start, .upper = create.start};
+      shards_[create.id] = MemoryShard{.since = create.start, .upper = create.start, .schema = create.schema};
     }
     for (const GlobalId id : commit.drop) shards_.erase(id);
     for (LedgerAppend& append : commit.append) apply(std::move(append));

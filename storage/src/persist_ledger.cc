@@ -132,15 +132,16 @@ class PersistGroup final : public LedgerGroup {
   [[nodiscard]] std::vector<LedgerShard> shards() const override {
     std::vector<LedgerShard> out;
     for (const persist::ShardInfo& info : group_->shards()) {
-      out.push_back({id_of(info.shard), info.since, info.upper});
+      out.push_back({id_of(info.shard), info.since, info.upper, info.schema});
     }
     return out;
   }
 
   Future<Unit> commit(LedgerCommit commit) override {
     persist::Commit out{.epoch = epoch_};
-    for (const LedgerCreate& create : commit.create) {
-      out.create.push_back({.shard = shard_of(create.id), .start = create.start});
+    for (LedgerCreate& create : commit.create) {
+      out.create.push_back(
+          {.shard = shard_of(create.id), .start = create.start, .schema = std::move(create.schema)});
     }
     for (const GlobalId id : commit.drop) out.drop.push_back(shard_of(id));
     for (LedgerAppend& append : commit.append) {

@@ -124,13 +124,13 @@ class StorageService final : public Storage {
         writes.back().batches.push_back(static_cast<const StagedBatch&>(*rows).batch);
       }
     }
-    std::vector<GlobalId> create;
-    for (const auto& [id, desc] : commit.create) create.push_back(id);
-    auto done = tables_->commit(commit.time, std::move(writes), create, commit.drop);
+    std::vector<GlobalId> created;
+    for (const auto& [id, desc] : commit.create) created.push_back(id);
+    auto done = tables_->commit(commit.time, std::move(writes), std::move(commit.create), commit.drop);
     return std::move(done).and_then(
-        environment_.scheduler, [this, create, drop = commit.drop](Unit) {
+        environment_.scheduler, [this, created, drop = commit.drop](Unit) {
           const std::lock_guard lock(mutex_);
-          for (const GlobalId id : create) groups_[id] = tables_;
+          for (const GlobalId id : created) groups_[id] = tables_;
           for (const GlobalId id : drop) groups_.erase(id);
           return Unit{};
         });
@@ -195,7 +195,7 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const TableCollection&) {
-    return tables_->create({command.id}, command.since, true)
+    return tables_->create({{command.id, command.desc}}, command.since, true)
         .and_then(environment_.scheduler, [this, id = command.id](Unit) {
           enroll(id, tables_);
           return Unit{};
@@ -203,7 +203,7 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const ViewCollection&) {
-    return open_group(group_name(kViewGroup, command.id), {command.id}, command.since)
+    return open_group(group_name(kViewGroup, command.id), {{command.id, command.desc}}, command.since)
         .and_then(environment_.scheduler, [](std::shared_ptr<WriteGroup> group) {
           group->forward_demands([](SqlTime) {});  // kept until a writer comes
           return Unit{};
@@ -211,8 +211,18 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const IngestionCollection& ingestion) {
-    std::vector<GlobalId> members = ingestion.outputs;
-    members.push_back(command.id);
+    auto outputs = generator_outputs(ingestion.generator);
+    if (outputs.size() != ingestion.outputs.size()) {
+      return Future<Unit>::ready(fail(ErrorCode::kInvalid, "ingestion " + to_string(command.id) + " has " +
+                                                               std::to_string(ingestion.outputs.size()) +
+                                                               " outputs, its generator makes " +
+                                                               std::to_string(outputs.size())));
+    }
+    std::vector<WriteGroup::Described> members;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      members.emplace_back(ingestion.outputs[i], std::move(outputs[i].second));
+    }
+    members.emplace_back(command.id, command.desc);
     return open_group(group_name(kSourceGroup, command.id), std::move(members), command.since)
         .and_then(environment_.scheduler, [this, id = command.id,
                                            ingestion](std::shared_ptr<WriteGroup> group) {
@@ -225,11 +235,12 @@ class StorageService final : public Storage {
   }
 
   Future<Unit> create(const CreateCollection& command, const IngestionOutput& output) {
-    if (find(command.id) == nullptr) return unknown<Unit>(output.ingestion);
-    return Future<Unit>::ready(Unit{});
+    const auto group = find(command.id);
+    if (group == nullptr) return unknown<Unit>(output.ingestion);
+    return group->create({{command.id, command.desc}}, command.since, false);  // it is there: the columns are checked
   }
 
-  Future<std::shared_ptr<WriteGroup>> open_group(std::string name, std::vector<GlobalId> members,
+  Future<std::shared_ptr<WriteGroup>> open_group(std::string name, std::vector<WriteGroup::Described> members,
                                                  SqlTime since) {
     {
       const std::lock_guard lock(mutex_);
@@ -241,7 +252,7 @@ class StorageService final : public Storage {
           auto group = make_group(std::move(ledger));
           return group->create(members, since, false)
               .and_then(environment_.scheduler, [this, group, members](Unit) {
-                for (const GlobalId id : members) enroll(id, group);
+                for (const auto& [id, desc] : members) enroll(id, group);
                 return group;
               });
         });

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include <freshet/base/sqlstate.h>
+
+#include "schema.h"
+
 namespace freshet::storage {
 
 using base::Future;
@@ -22,7 +26,8 @@ WriteGroup::WriteGroup(base::Scheduler& scheduler, std::shared_ptr<LedgerGroup> 
     members_[shard.id] = Member{.since = shard.since,
                                 .durable = shard.upper,
                                 .published = shard.upper,
-                                .appended = shard.upper > shard.since};
+                                .appended = shard.upper > shard.since,
+                                .schema = shard.schema};
     logical_ = std::max(logical_, shard.upper);
   }
 }
@@ -54,13 +59,30 @@ SqlTime WriteGroup::logical() const {
   return logical_;
 }
 
-Future<Unit> WriteGroup::create(std::vector<GlobalId> ids, SqlTime start, bool readable) {
+Result<void> WriteGroup::check_schema(GlobalId id, const Member& member, const repr::RelationDesc& desc) const {
+  const auto corrupt = [&](const std::string& what) {
+    return fail(Error{.code = ErrorCode::kCorrupt,
+                      .sqlstate = base::sqlstate::kDataCorrupted,
+                      .message = "shard " + to_string(id) + " of group \"" + name() + "\" " + what});
+  };
+  const Result<repr::RelationDesc> stored = decode_schema(member.schema);
+  if (!stored) return corrupt("does not say what it stores");
+  if (*stored != desc) return corrupt("stores other columns than the catalog says");
+  return {};
+}
+
+Future<Unit> WriteGroup::create(std::vector<Described> wanted, SqlTime start, bool readable) {
   auto pending = std::make_shared<Pending>();
   std::unique_lock lock(mutex_);
   pending->time = start;
-  for (const GlobalId id : ids) {
-    if (members_.contains(id)) continue;
-    pending->commit.create.push_back({id, start});
+  for (const auto& [id, desc] : wanted) {
+    if (const auto there = members_.find(id); there != members_.end()) {
+      if (auto same = check_schema(id, there->second, desc); !same) {
+        return Future<Unit>::ready(base::Unexpected(std::move(same).error()));
+      }
+      continue;
+    }
+    pending->commit.create.push_back({id, start, encode_schema(desc)});
     // The first append, empty, makes the collection readable at `start`.
     if (readable) pending->commit.append.push_back({.id = id, .lower = start, .upper = start + 1});
   }
@@ -72,7 +94,7 @@ Future<Unit> WriteGroup::create(std::vector<GlobalId> ids, SqlTime start, bool r
 }
 
 Future<Unit> WriteGroup::commit(SqlTime time, std::vector<Write> writes,
-                                std::vector<GlobalId> create, std::vector<GlobalId> drop) {
+                                std::vector<Described> create, std::vector<GlobalId> drop) {
   auto pending = std::make_shared<Pending>();
   pending->time = time;
   std::unique_lock lock(mutex_);
@@ -84,8 +106,8 @@ Future<Unit> WriteGroup::commit(SqlTime time, std::vector<Write> writes,
                                                               ", but readers were promised " +
                                                               std::to_string(least)));
   }
-  for (const GlobalId id : create) {
-    pending->commit.create.push_back({id, time});
+  for (const auto& [id, desc] : create) {
+    pending->commit.create.push_back({id, time, encode_schema(desc)});
     pending->commit.append.push_back({.id = id, .lower = time, .upper = time + 1});
   }
   for (Write& write : writes) {
@@ -186,7 +208,7 @@ void WriteGroup::finish(std::shared_ptr<Pending> pending, Result<Unit> result) {
   in_flight_ = nullptr;
   if (result) {
     for (const LedgerCreate& create : pending->commit.create) {
-      members_[create.id] = Member{.since = create.start, .durable = create.start};
+      members_[create.id] = Member{.since = create.start, .durable = create.start, .schema = create.schema};
     }
     for (const LedgerAppend& append : pending->commit.append) {
       Member& member = members_.at(append.id);

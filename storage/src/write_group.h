@@ -42,9 +42,10 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
   [[nodiscard]] std::optional<Frontiers> published(GlobalId id) const;
   [[nodiscard]] SqlTime logical() const;
 
-  /// Makes those of `ids` that are not there yet, with since `start`. `readable`: empty as of `start`; else
-  /// nobody can read them before their first commit or append.
-  base::Future<base::Unit> create(std::vector<GlobalId> ids, SqlTime start, bool readable);
+  using Described = std::pair<GlobalId, repr::RelationDesc>;
+  /// Makes those that are not there yet, with since `start`. `readable`: empty as of `start`; else nobody can read
+  /// them before their first commit or append. XX001 if one is there and stores something else.
+  base::Future<base::Unit> create(std::vector<Described> wanted, SqlTime start, bool readable);
 
   struct Write {
     GlobalId id;
@@ -54,7 +55,7 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
   /// Commits at `time`: the uppers of the written collections become time + 1. kConflict if `time` is
   /// below the logical upper. Commits are durable and resolve one after another.
   base::Future<base::Unit> commit(SqlTime time, std::vector<Write> writes,
-                                  std::vector<GlobalId> create = {}, std::vector<GlobalId> drop = {});
+                                  std::vector<Described> create = {}, std::vector<GlobalId> drop = {});
   base::Future<base::Unit> drop(GlobalId id);
 
   /// For groups whose writer states times itself (views). The writer opened last is the only one: earlier ones get
@@ -92,10 +93,12 @@ class WriteGroup : public std::enable_shared_from_this<WriteGroup> {
     SqlTime published = 0;
     SqlTime demanded = 0;  ///< Readers want the upper to exceed demanded - 1.
     bool appended = false; ///< Its first append is durable: `published` may exceed `durable`.
-    std::vector<Waiter> waiters;
+    std::string schema{};
+    std::vector<Waiter> waiters{};
   };
   struct Pending;
 
+  [[nodiscard]] Result<void> check_schema(GlobalId id, const Member& member, const repr::RelationDesc& desc) const;
   void start_next(std::unique_lock<std::mutex>& lock);
   void finish(std::shared_ptr<Pending> pending, Result<base::Unit> result);
   void grant();

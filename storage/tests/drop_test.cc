@@ -43,8 +43,8 @@ class Life {
     }
     const LoadGenerator counter{.kind = LoadGenerator::Kind::kCounter};
     if (catalog.contains(kSource)) {
-      create(kSource, storage_api::IngestionCollection{counter, {kOutput}});
-      create(kOutput, storage_api::IngestionOutput{kSource});
+      create(kSource, storage_api::IngestionCollection{counter, {kOutput}}, storage_api::progress_desc());
+      create(kOutput, storage_api::IngestionOutput{kSource}, storage_api::generator_outputs(counter)[0].second);
     }
     REQUIRE(sim.wait(storage->send(storage_api::InitializationComplete{})));
   }
@@ -67,9 +67,9 @@ class Life {
   std::unique_ptr<storage_api::Storage> storage;
 
  private:
-  void create(GlobalId id, storage_api::CollectionKind kind) {
+  void create(GlobalId id, storage_api::CollectionKind kind, repr::RelationDesc desc = {}) {
     REQUIRE(sim_.wait(storage->send(
-        storage_api::CreateCollection{.id = id, .kind = std::move(kind), .desc = {}})));
+        storage_api::CreateCollection{.id = id, .kind = std::move(kind), .desc = std::move(desc)})));
   }
 
   SimScheduler& sim_;

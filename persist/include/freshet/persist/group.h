@@ -39,8 +39,8 @@ struct CreateShard {
   ShardId shard{};
   /// Its first since and upper.
   Time start = 0;
-  /// Whatever the caller wants to find again in `ShardInfo`.
-  std::uint64_t schema_id = 0;
+  /// What the rows are, in the caller's words: stored beside the shard, never looked into, found again in `ShardInfo`.
+  base::Bytes schema{};
 };
 
 /// Moves a shard's upper from `lower` to `upper`, adding updates at times in between. Without
@@ -86,7 +86,7 @@ struct ShardInfo {
   ShardId shard{};
   Time since = 0;
   Time upper = 0;
-  std::uint64_t schema_id = 0;
+  base::Bytes schema{};
   /// As stored: not added up between batches.
   std::uint64_t updates = 0;
   std::uint64_t stored_bytes = 0;
