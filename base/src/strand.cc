@@ -36,8 +36,7 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
     Runner& operator=(Runner&&) = delete;
     ~Runner() {
       if (state_ == nullptr) return;
-      state_->close();
-      state_->drop_running();
+      state_->shut();
     }
     void operator()() { std::exchange(state_, nullptr)->run(); }
 
@@ -45,11 +44,20 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
     std::shared_ptr<State> state_;
   };
 
-  /// The calling thread is inside the strand while this lives. `closed` is looked at after the mark is set, and `shut`
-  /// looks at the mark after it has closed: one of the two sees the other.
+  /// The calling thread is inside the strand while this lives, and no other is: what runs belongs to it. A runner and
+  /// `shut` take turns this way; whoever comes after a `shut` finds nothing to run. `closed` is looked at after the mark
+  /// is taken back, and whoever sleeps here has seen `closed` before: one of the two sees the other.
   class Here {
    public:
-    explicit Here(State& state) : state_(state) { state_.runner = std::this_thread::get_id(); }
+    explicit Here(State& state) : state_(state) {
+      for (std::thread::id other; !state_.runner.compare_exchange_strong(other, std::this_thread::get_id()); other = {}) {
+        if (state_.closed) {
+          state_.runner.wait(other);
+        } else {
+          std::this_thread::yield();  // the runner before is on its last step out
+        }
+      }
+    }
     Here(const Here&) = delete;
     Here& operator=(const Here&) = delete;
     ~Here() {
@@ -63,9 +71,9 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
 
   void shut() {
     close();
-    for (std::thread::id by = runner; by != std::thread::id() && by != std::this_thread::get_id(); by = runner) {
-      runner.wait(by);
-    }
+    if (runner == std::this_thread::get_id()) return;
+    const Here here(*this);
+    drop_running();
   }
 
   void schedule() { scheduler.post(Runner(shared_from_this())); }
@@ -81,9 +89,9 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
   void run() {
     constexpr int kTasksPerTurn = 16;
     for (int turn = 0; turn < kTasksPerTurn; ++turn) {
-      if (next == running.size() && !refill()) return;
       const Here here(*this);
       if (closed) return drop_running();
+      if (next == running.size() && !refill()) return;
       Task task = std::move(running[next++]);
       task();
     }
@@ -100,7 +108,7 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
     return !running.empty();
   }
 
-  // By whoever runs the strand, or when nobody ever will.
+  // By whoever is inside.
   void drop_running() {
     const auto dropped = std::exchange(running, {});
     next = 0;

@@ -156,8 +156,6 @@ TEST_CASE("strand: destroyed in its own task, it runs no other", "[base]") {
   CHECK(held.use_count() == 1);
 }
 
-// Whoever answers later may come too late: the asker's queue is gone. Its continuation is dropped, and whoever
-// waits for the continuation learns of it.
 TEST_CASE("result: the value of a temporary lives as long as a loop over it", "[base]") {
   const auto make = [] { return Result<std::string>(std::string(100, 'x')); };
   std::string copy;
@@ -187,6 +185,29 @@ TEST_CASE("strand: shut waits for the task that runs, and for what it drops", "[
     if (round % 2 == 0) CHECK(*state == 103);
     state.reset();  // nobody touches it any more
   }
+}
+
+// Between two turns of a busy strand nobody is inside it, and what it has taken up is neither waiting nor running.
+TEST_CASE("strand: shut destroys what waits for the strand's next turn", "[base]") {
+  auto scheduler = make_thread_scheduler(1, 1);
+  Strand strand(*scheduler);
+  std::promise<void> posted, between, go_on;
+  const auto held = std::make_shared<int>(0);
+  scheduler->post([&] { posted.get_future().wait(); });
+  strand.post([&] {  // first of its turn; the next turn comes after what is posted here
+    scheduler->post([&] {
+      between.set_value();
+      go_on.get_future().wait();
+    });
+  });
+  for (int i = 0; i < 40; ++i) strand.post([held] { ++*held; });
+  posted.set_value();
+  between.get_future().wait();
+  strand.shut();
+  CHECK(held.use_count() == 1);
+  CHECK(*held > 0);
+  CHECK(*held < 40);
+  go_on.set_value();
 }
 
 TEST_CASE("strand: shut from inside a task of its own does not wait", "[base]") {
