@@ -22,6 +22,14 @@ using base::Future;
 using base::Promise;
 using base::Unit;
 
+/// Its owners are the transports, and what is pending in it owns transports again: whoever ends it breaks the circle.
+class Io : public asio::io_context {
+ public:
+  using io_context::io_context;
+  /// Destroys what is pending without calling it. Nobody runs it any more; sockets may still close.
+  void drop_pending() { shutdown(); }
+};
+
 /// A socket, shared with the operations that are pending on it. A message goes out on the thread that writes it
 /// as far as the system takes it, and what comes in is handled by the thread that waited for it.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -100,7 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class SocketTransport final : public adapter::Transport {
  public:
-  SocketTransport(std::shared_ptr<asio::io_context> io, std::shared_ptr<Connection> connection)
+  SocketTransport(std::shared_ptr<Io> io, std::shared_ptr<Connection> connection)
       : io_(std::move(io)), connection_(std::move(connection)) {}
   ~SocketTransport() override { connection_->close(); }
 
@@ -109,21 +117,21 @@ class SocketTransport final : public adapter::Transport {
   void close() override { connection_->close(); }
 
  private:
-  std::shared_ptr<asio::io_context> io_;  // outlives the socket
+  std::shared_ptr<Io> io_;  // outlives the socket
   std::shared_ptr<Connection> connection_;
 };
 
 class TcpListener final : public Listener {
  public:
-  TcpListener(std::shared_ptr<asio::io_context> io, tcp::acceptor acceptor, unsigned threads)
+  TcpListener(std::shared_ptr<Io> io, tcp::acceptor acceptor, unsigned threads)
       : io_(std::move(io)), acceptor_(std::move(acceptor)), pause_(*io_), thread_count_(threads) {
     const tcp::endpoint endpoint = acceptor_.local_endpoint();
     port_ = endpoint.port();
     address_ = endpoint.address().to_string() + ":" + std::to_string(port_);
   }
   ~TcpListener() override {
-    io_->stop();
-    for (std::thread& thread : threads_) thread.join();
+    stop();
+    io_->drop_pending();
   }
   void accept(OnConnection on_connection) override {
     on_connection_ = std::move(on_connection);
@@ -131,6 +139,11 @@ class TcpListener final : public Listener {
     for (unsigned i = 0; i < thread_count_; ++i) {
       threads_.emplace_back([io = io_] { io->run(); });
     }
+  }
+  void stop() override {
+    io_->stop();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
   [[nodiscard]] std::string address() const override { return address_; }
   [[nodiscard]] std::uint16_t port() const override { return port_; }
@@ -154,7 +167,7 @@ class TcpListener final : public Listener {
     });
   }
 
-  std::shared_ptr<asio::io_context> io_;
+  std::shared_ptr<Io> io_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   OnConnection on_connection_;
@@ -182,7 +195,7 @@ Result<std::unique_ptr<Listener>> listen(const std::string& address, unsigned th
   if (port > 65535) {
     return fail(ErrorCode::kInvalid, "port of listen address \"" + address + "\" is not between 0 and 65535");
   }
-  auto io = std::make_shared<asio::io_context>(static_cast<int>(threads));
+  auto io = std::make_shared<Io>(static_cast<int>(threads));
   tcp::acceptor acceptor(*io);
   const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
   acceptor.open(endpoint.protocol(), error);

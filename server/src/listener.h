@@ -14,10 +14,14 @@ using OnConnection = std::function<void(std::unique_ptr<adapter::Transport>)>;
 
 class Listener {
  public:
-  virtual ~Listener() = default;  ///< Closes the port and every connection, and joins its threads.
+  /// As `stop`. What still waits for the network is dropped uncalled, with all that it keeps alive: a client's
+  /// session, if nothing else does. A transport may outlive the listener.
+  virtual ~Listener() = default;
   /// Connections are taken from now on; `on_connection` is called on a thread of the listener. Until then
   /// they wait in the system's queue. A session's tasks may run on them too.
   virtual void accept(OnConnection on_connection) = 0;
+  /// Takes no more connections, waits for the network no more, and joins its threads.
+  virtual void stop() = 0;
   [[nodiscard]] virtual std::string address() const = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };

@@ -44,10 +44,11 @@ class ServerProcess final : public Server {
 
   ~ServerProcess() override {
     if (listener_ != nullptr) log_.info("shutting down");
-    listener_.reset();
+    if (listener_ != nullptr) listener_->stop();
     if (adapter_ != nullptr) (void)wait(*scheduler_, adapter_->shutdown());
     // Threads stop first: nothing runs any more when the objects that tasks point to go away.
     if (scheduler_ != nullptr) scheduler_->stop();
+    listener_.reset();  // and with it the sessions of clients that are still there
     adapter_.reset();
     compute_.reset();
     executor_.reset();
