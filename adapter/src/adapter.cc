@@ -90,7 +90,11 @@ class AdapterService final : public Adapter {
       : services_(std::move(services)), sessions_(std::make_shared<Sessions>()) {
     sessions_->random.emplace(services_->config.seed ^ 0x73657373696f6e73ULL);
   }
-  ~AdapterService() override { services_->compute->close(); }
+  /// Nothing runs any more, so the end of a session that its client's leaving posted may never have come.
+  ~AdapterService() override {
+    for (const SessionPtr& state : live()) state->close();
+    services_->compute->close();
+  }
 
   Result<std::unique_ptr<Session>> new_session(SessionStartup startup) override {
     if (startup.database.empty()) startup.database = startup.user;
@@ -127,14 +131,7 @@ class AdapterService final : public Adapter {
   }
 
   Future<Unit> shutdown() override {
-    std::vector<SessionPtr> all;
-    {
-      const std::lock_guard lock(sessions_->mutex);
-      for (auto& [process, weak] : sessions_->live) {
-        if (auto state = weak.lock()) all.push_back(std::move(state));
-      }
-    }
-    for (const SessionPtr& state : all) {
+    for (const SessionPtr& state : live()) {
       state->strand.post([state] {
         state->stop_cause = SessionState::StopCause::kShutdown;
         state->cancelled = true;
@@ -151,6 +148,15 @@ class AdapterService final : public Adapter {
     std::uint32_t next_process = 1;
     std::optional<base::Random> random;
   };
+  /// Not under the lock: the end of a session takes it.
+  std::vector<SessionPtr> live() {
+    std::vector<SessionPtr> all;
+    const std::lock_guard lock(sessions_->mutex);
+    for (auto& [process, weak] : sessions_->live) {
+      if (auto state = weak.lock()) all.push_back(std::move(state));
+    }
+    return all;
+  }
   SessionPtr find(std::uint32_t process) {
     const std::lock_guard lock(sessions_->mutex);
     auto it = sessions_->live.find(process);

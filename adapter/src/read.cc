@@ -178,12 +178,18 @@ Future<SessionState::ReadResult> SessionState::read(Relation relation, std::opti
           return Future<ReadResult>::ready(std::move(result));
         }
         auto hold = self->services.holds->acquire(planned->imports, time);
-        // An index may have gone since the plan was made: then it is made anew, without it.
+        // An index may go at any time after the plan was made: then it is made anew, without it.
         if (!hold && self->services.catalog.get() != catalog) {
           return self->read(std::move(relation), std::move(as_of), std::move(first));
         }
         if (!hold) return failed<ReadResult>(self->not_held(hold.error(), planned->imports, time, as_of));
-        return self->peek(std::move(*planned), std::move(*hold), std::move(result), std::move(first));
+        return self->peek(std::move(*planned), std::move(*hold), std::move(result), first)
+            .then(self->strand, [self, catalog, relation = std::move(relation), as_of = std::move(as_of),
+                                 first](Result<ReadResult> read) mutable -> Future<ReadResult> {
+              const bool gone = !read && read.error().sqlstate == sqlstate::kUndefinedTable;
+              if (!gone || self->services.catalog.get() == catalog) return Future<ReadResult>::ready(std::move(read));
+              return self->read(std::move(relation), std::move(as_of), std::move(first));
+            });
       });
 }
 

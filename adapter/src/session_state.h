@@ -160,6 +160,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                                const std::optional<sql::AsOf>& as_of) const;
   /// `time`, once reads at it can no longer change; can be cancelled.
   Future<SqlTime> reached(SqlTime time);
+  /// The answer of compute. 42P01: something that the plan uses went meanwhile, an index perhaps.
   Future<ReadResult> peek(ReadPlan planned, Hold hold, ReadResult result, FirstRows first);
   Future<Outcome> select(const sql::SelectPlan& plan);
 

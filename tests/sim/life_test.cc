@@ -274,10 +274,34 @@ TEST_CASE("sim life: who reads what is dropped meanwhile has its rows, or is tol
     }
     ++dropped;
     CHECK_THAT(text_of(answer), Catch::StartsWith("error 42P01"));
+    CHECK(drop != kDrops.back());  // an index is a way to an answer, and there are others
   }
   if (seed_is_fixed()) return;
   CHECK(rows > 50);
   CHECK(dropped > 10);
+}
+
+// A cursor that nobody closed keeps what it reads from, and that its session; the session keeps the cursor.
+TEST_CASE("sim life: sessions with open cursors and portals go with the adapter", "[sim]") {
+  for (const char* query : {"DECLARE c CURSOR FOR SUBSCRIBE t", "DECLARE c CURSOR FOR SELECT * FROM t", "SELECT 1 FROM t"}) {
+    CAPTURE(query);
+    SimWorld world(7);
+    REQUIRE(world.start());
+    REQUIRE(world.sql("CREATE TABLE t (k int)"));
+    const auto token = std::make_shared<int>(0);
+    auto session = world.open();
+    session->on_notice([token](const freshet::adapter::Notice&) {});
+    REQUIRE(world.finish(*session, SimWorld::begin(*session, "BEGIN")));
+    REQUIRE(world.finish(*session, SimWorld::begin(*session, query)));
+    auto unread = world.sim().wait(SimWorld::begin(*session, "SELECT k FROM t"));
+    REQUIRE(unread);
+    CHECK(token.use_count() == 2);
+    world.stop_here();
+    session.reset();  // nobody runs its end any more
+    unread = freshet::adapter::Outcome(freshet::adapter::Nothing{});
+    world.kill();
+    CHECK(token.use_count() == 1);
+  }
 }
 
 }  // namespace

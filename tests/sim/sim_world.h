@@ -107,6 +107,9 @@ class SimWorld {
     besides_.clear();
   }
 
+  /// The server's tasks run no more; its objects stay until `kill`.
+  void stop_here() { server_->process->kill(); }
+
   /// Runs one statement on the world's session to its end.
   freshet::Result<TextRows> sql(const std::string& text) {
     auto statements = FRESHET_TRY(session_->parse(text));
