@@ -2,6 +2,7 @@
 #include <freshet/adapter/adapter.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <freshet/base/random.h>
 #include <freshet/base/sqlstate.h>
@@ -26,6 +27,7 @@ class SessionHandle final : public Session {
   [[nodiscard]] std::uint32_t secret_key() const override { return state_->secret_key; }
   [[nodiscard]] TransactionStatus transaction_status() const override { return state_->status(); }
   void on_notice(std::function<void(Notice)> handler) override { state_->on_notice = std::move(handler); }
+  void on_end(std::function<void()> handler) override { state_->on_end = std::move(handler); }
   void on_variable(std::function<void(std::string, std::string)> handler) override {
     state_->on_variable = std::move(handler);
     for (auto& [name, value] : state_->variables.reported()) {
@@ -92,7 +94,10 @@ class AdapterService final : public Adapter {
   }
   /// Nothing runs any more, so the end of a session that its client's leaving posted may never have come.
   ~AdapterService() override {
-    for (const SessionPtr& state : live()) state->close();
+    for (const SessionPtr& state : live()) {
+      state->close();
+      if (state->on_end) std::exchange(state->on_end, nullptr)();
+    }
     services_->compute->close();
   }
 

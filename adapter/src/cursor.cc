@@ -94,6 +94,12 @@ Future<RowBatch> CursorStream::next_within(std::size_t most, std::chrono::micros
 
 bool CursorStream::ended() const { return state_->ended; }
 
+void CursorStream::abandon() {
+  state_->ended = true;
+  const auto waiting = std::exchange(state_->waiting, std::nullopt);
+  const auto stream = std::exchange(state_->stream, nullptr);
+}
+
 namespace {
 
 /// At most `left` rows of a cursor, for one FETCH.

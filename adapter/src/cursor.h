@@ -17,6 +17,8 @@ class CursorStream final : public RowStream {
   /// As `next`, but an empty batch after `wait` without rows; `ended()` tells the two apart.
   base::Future<RowBatch> next_within(std::size_t most, std::chrono::microseconds wait);
   [[nodiscard]] bool ended() const;
+  /// The session ends: who waits for rows is not answered, and keeps nothing alive any more.
+  void abandon();
 
  private:
   struct State;

@@ -265,6 +265,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     session_->on_variable([weak = weak_from_this()](std::string name, std::string value) {
       if (const auto self = weak.lock()) self->parameter_changed(name, value);
     });
+    session_->on_end([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->forget_copy();
+    });
     out_.begin('K');
     out_.int32(static_cast<std::int32_t>(session_->process_id()));
     out_.int32(static_cast<std::int32_t>(session_->secret_key()));
@@ -574,6 +577,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
         return Future<Unit>::ready(fail(sqlstate::kProtocolViolation,
                                         "unexpected message type during COPY from stdin"));
     }
+  }
+
+  // The statement that waits for the data keeps the connection.
+  void forget_copy() {
+    copy_.reset();
+    copy_done_.reset();
   }
 
   void end_copy(std::optional<Error> error) {

@@ -38,6 +38,9 @@ void SessionState::close() {
   on_variable = nullptr;
   cancelled = true;
   cancel_current();
+  for (const auto& [name, portal] : portals) {
+    if (portal.cursor) portal.cursor->abandon();
+  }
   rollback();
   portals.clear();
   statements.clear();

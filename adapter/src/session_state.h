@@ -233,6 +233,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::map<std::string, Portal> portals;
   std::uint64_t next_portal = 0;
   std::function<void(Notice)> on_notice;
+  std::function<void()> on_end;
   std::function<void(std::string, std::string)> on_variable;
   /// Stops whatever runs now; set by the step that can be stopped.
   base::UniqueFunction<void()> cancel_step;

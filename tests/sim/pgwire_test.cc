@@ -263,5 +263,40 @@ TEST_CASE("pgwire: of a large COPY all rows are there or none", "[sim]") {
   CHECK(world.sql("SELECT count(*), count(DISTINCT b) FROM t").value() == TextRows{{"9000", "26"}});
 }
 
+// Statements, sessions, connections and their streams wait for each other in circles. Whatever they were about, the
+// end of the server is the end of them all.
+TEST_CASE("pgwire: nothing of a connection outlives the server, wherever it stopped", "[sim][property]") {
+  const std::string block = query("BEGIN") + query("DECLARE c CURSOR FOR SUBSCRIBE t");
+  const std::vector<std::string> scripts{
+      query("COPY t FROM STDIN") + message('d', "3\n4\n"),
+      query("COPY t FROM STDIN") + message('d', "3\n4\n") + message('c', "") + query("SELECT 1"),
+      query("COPY (SUBSCRIBE t) TO STDOUT"),
+      query("SUBSCRIBE t"),
+      block + query("FETCH ALL c WITH (TIMEOUT = '1h')"),
+      block + query("FETCH ALL c") + query("SELECT 1"),
+      parse("", "SELECT a FROM t") + bind("", {}) + execute(1) + message('H', ""),
+      query("INSERT INTO t VALUES (5); UPDATE t SET a = a + 1; SELECT * FROM t, t AS u"),
+      query("CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM t") + query("SELECT * FROM m"),
+      query("SELECT count(*) FROM t AS OF AT LEAST now() + interval '1 hour'")};
+  for (std::uint64_t seed = base_seed(1), end = seed + (seed_is_fixed() ? 1 : 300); seed < end; ++seed) {
+    const std::string& script = scripts[seed % scripts.size()];
+    CAPTURE(seed, script);
+    SimWorld world(seed, engine_of(seed));
+    REQUIRE(world.start());
+    REQUIRE(world.sql("CREATE TABLE t (a int)"));
+    REQUIRE(world.sql("INSERT INTO t VALUES (1), (2), (3)"));
+    SimClient client(world);
+    client.send(startup_packet());
+    client.settle();
+    client.send(script);
+    freshet::base::Random random(seed);
+    for (std::uint64_t steps = random.below(random.one_in(2) ? 100 : 1000); steps > 0; --steps) world.sim().step();
+    world.stop_here();
+    client.drop_reader();
+    world.kill();
+    CHECK(client.forgotten());
+  }
+}
+
 }  // namespace
 }  // namespace testing

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <freshet/adapter/pgwire.h>
@@ -128,6 +129,10 @@ class SimClient {
     pipe_->from_server.clear();
     return out;
   }
+  /// As a listener that ends: who waits for bytes is dropped.
+  void drop_reader() { const auto dropped = std::exchange(pipe_->reader, nullptr); }
+  /// The server keeps nothing of the connection.
+  [[nodiscard]] bool forgotten() const { return pipe_.use_count() == 1; }
   [[nodiscard]] bool closed() const { return pipe_->closed; }
   [[nodiscard]] std::size_t writes() const { return pipe_->writes; }
 

@@ -113,6 +113,9 @@ class Session {
   /// (ParameterStatus), during a call and before its answer.
   virtual void on_notice(std::function<void(Notice)> handler) = 0;
   virtual void on_variable(std::function<void(std::string, std::string)> handler) = 0;
+  /// Called if the adapter ends before the session does: nothing that was asked will be answered any more. Who holds
+  /// a promise that answers to itself lets it go.
+  virtual void on_end(std::function<void()> handler) = 0;
 
   // ---- Simple query: parse, then each statement in turn; several in one text are one transaction.
 
