@@ -131,39 +131,16 @@ Result<void> subscripts(const DatumRow& arguments, Types, TableRowsCursor& curso
   return {};
 }
 
-using Next = Result<void> (*)(const DatumRow&, Types, TableRowsCursor&, std::size_t, std::vector<DatumRow>&);
-
-/// All rows at once.
-template <Next next>
-Result<void> all(const DatumRow& arguments, Types types, std::vector<DatumRow>& out) {
-  constexpr std::size_t kPiece = 4096;
-  for (TableRowsCursor at; !at.done;) {
-    const std::size_t before = out.size();
-    FRESHET_TRY(next(arguments, types, at, kPiece, out));
-    at.rows += out.size() - before;
-    if (at.rows > kMaxRows) return fail(sqlstate::kProgramLimitExceeded, "table function returns too many rows");
-  }
-  return {};
-}
-
-struct InPieces {
-  decltype(TableFunctionSpec::apply) apply;
-  Next next;
-};
-constexpr InPieces kInPieces[] = {
-    {&all<&integers<I4>>, &integers<I4>}, {&all<&integers<I8>>, &integers<I8>}, {&all<&numerics>, &numerics},
-    {&all<&timestamps>, &timestamps},     {&all<&unnest>, &unnest},             {&all<&subscripts>, &subscripts}};
-
 std::vector<repr::ColumnType> of_first(Types types) { return {{types[0].without_typmod(), false}}; }
 std::vector<repr::ColumnType> of_element(Types types) { return {{types[0].element(), true}}; }
 std::vector<repr::ColumnType> of_int4(Types) { return {{SqlType(K::kInt4), false}}; }
 
-TableFunctionSpec series(std::initializer_list<K> arguments, decltype(TableFunctionSpec::apply) apply) {
+TableFunctionSpec series(std::initializer_list<K> arguments, decltype(TableFunctionSpec::next) next) {
   TableFunctionSpec spec{};
   spec.name = "generate_series";
   for (const K kind : arguments) spec.arguments.push_back(Arg(kind).type);
   spec.can_fail = true;
-  spec.apply = apply;
+  spec.next = next;
   spec.result_types = &of_first;
   spec.result_names = {"generate_series"};
   return spec;
@@ -173,10 +150,8 @@ TableFunctionSpec series(std::initializer_list<K> arguments, decltype(TableFunct
 
 Result<void> next_rows(const TableFunctionSpec& function, const DatumRow& arguments, Types types, TableRowsCursor& at,
                        std::size_t most, std::vector<DatumRow>& out) {
-  const auto* pieces = std::ranges::find(kInPieces, function.apply, &InPieces::apply);
-  FRESHET_ASSERT(pieces != std::end(kInPieces), function.name);
   const std::size_t before = out.size();
-  const Result<void> done = pieces->next(arguments, types, at, most, out);
+  const Result<void> done = function.next(arguments, types, at, most, out);
   at.rows += out.size() - before;
   if (done && at.rows > kMaxRows) {
     return fail(sqlstate::kProgramLimitExceeded, "table function returns too many rows");
@@ -185,25 +160,25 @@ Result<void> next_rows(const TableFunctionSpec& function, const DatumRow& argume
 }
 
 void add_table_functions(FunctionTable& table) {
-  table.add_table_function(series({K::kInt4, K::kInt4}, &all<&integers<I4>>));
-  table.add_table_function(series({K::kInt4, K::kInt4, K::kInt4}, &all<&integers<I4>>));
-  table.add_table_function(series({K::kInt8, K::kInt8}, &all<&integers<I8>>));
-  table.add_table_function(series({K::kInt8, K::kInt8, K::kInt8}, &all<&integers<I8>>));
-  table.add_table_function(series({K::kNumeric, K::kNumeric}, &all<&numerics>));
-  table.add_table_function(series({K::kNumeric, K::kNumeric, K::kNumeric}, &all<&numerics>));
-  table.add_table_function(series({K::kTimestamp, K::kTimestamp, K::kInterval}, &all<&timestamps>));
-  table.add_table_function(series({K::kTimestampTz, K::kTimestampTz, K::kInterval}, &all<&timestamps>));
+  table.add_table_function(series({K::kInt4, K::kInt4}, &integers<I4>));
+  table.add_table_function(series({K::kInt4, K::kInt4, K::kInt4}, &integers<I4>));
+  table.add_table_function(series({K::kInt8, K::kInt8}, &integers<I8>));
+  table.add_table_function(series({K::kInt8, K::kInt8, K::kInt8}, &integers<I8>));
+  table.add_table_function(series({K::kNumeric, K::kNumeric}, &numerics));
+  table.add_table_function(series({K::kNumeric, K::kNumeric, K::kNumeric}, &numerics));
+  table.add_table_function(series({K::kTimestamp, K::kTimestamp, K::kInterval}, &timestamps));
+  table.add_table_function(series({K::kTimestampTz, K::kTimestampTz, K::kInterval}, &timestamps));
   TableFunctionSpec rows{};
   rows.name = "unnest";
   rows.arguments.push_back(Arg(A::kAnyArray).type);
-  rows.apply = &all<&unnest>;
+  rows.next = &unnest;
   rows.result_types = &of_element;
   rows.result_names = {"unnest"};
   table.add_table_function(rows);
   TableFunctionSpec places{};
   places.name = "generate_subscripts";
   places.arguments = {Arg(A::kAnyArray).type, Arg(K::kInt4).type};
-  places.apply = &all<&subscripts>;
+  places.next = &subscripts;
   places.result_types = &of_int4;
   places.result_names = {"generate_subscripts"};
   table.add_table_function(places);

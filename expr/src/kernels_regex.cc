@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <freshet/base/sqlstate.h>
+#include <freshet/expr/table_rows.h>
 #include <freshet/repr/utf8.h>
 
 #include "array_kernels.h"
@@ -234,73 +235,87 @@ Result<Datum> substring(Compiled& compiled, const Texts& t) {
   return out;
 }
 
-// The pieces between matches; an empty match at the start, the end or right behind a match splits nothing.
-std::vector<std::string> split(const Regex& regex, View text) {
-  std::vector<std::string> out;
-  std::size_t copied = 0;
-  each_match(regex, text, true, [&](const Regex::Match& m) {
-    const bool empty = m.begin == m.end;
-    if (empty && (m.begin == copied || m.begin == text.size())) return;
-    out.emplace_back(text.substr(copied, m.begin - copied));
-    copied = m.end;
-  });
-  out.emplace_back(text.substr(copied));
-  return out;
+// The piece that begins at `at`, which moves behind the match that ends it, or to nothing after the last piece. An
+// empty match at the start, the end or right behind a match splits nothing.
+View next_piece(const Regex& regex, View text, std::optional<std::size_t>& at) {
+  const std::size_t begin = *at;
+  Regex::Match match;
+  for (std::size_t from = begin; from <= text.size() && regex.find(text, from, match); from = after(text, match)) {
+    if (match.begin == match.end && (match.begin == begin || match.begin == text.size())) continue;
+    at = match.end;
+    return text.substr(begin, match.begin - begin);
+  }
+  at.reset();
+  return text.substr(begin);
 }
 
-Result<std::vector<std::string>> split_all(Compiled& compiled, const Texts& t, const char* function) {
-  std::string flags = t.size() > 2 ? t[2] : "";
-  if (take_global(flags)) {
-    return fail(sqlstate::kInvalidParameterValue,
-                std::string(function) + "() does not support the \"global\" option");
-  }
-  const Result<Regex>& regex = compiled.get(t[1], flags);
-  if (!regex.has_value()) return fail(regex.error());
-  return split(regex.value(), t[0]);
+Result<void> check_split_flags(std::string& flags, const char* function) {
+  if (!take_global(flags)) return {};
+  return fail(sqlstate::kInvalidParameterValue, std::string(function) + "() does not support the \"global\" option");
 }
 
 Result<Datum> split_to_array(Compiled& compiled, const Texts& t) {
+  std::string flags = t.size() > 2 ? t[2] : "";
+  FRESHET_TRY(check_split_flags(flags, "regexp_split_to_array"));
+  const Result<Regex>& regex = compiled.get(t[1], flags);
+  if (!regex.has_value()) return fail(regex.error());
   std::vector<Datum> out;
-  for (std::string& part : FRESHET_TRY(split_all(compiled, t, "regexp_split_to_array"))) {
-    out.emplace_back(std::move(part));
-  }
+  for (std::optional<std::size_t> at = 0; at;) out.emplace_back(std::string(next_piece(regex.value(), t[0], at)));
   return array_datum(one_dimension(std::move(out)));
 }
 
-Texts texts_of(const repr::DatumRow& arguments) {
-  Texts texts;
-  for (const Datum& argument : arguments) texts.push_back(argument.get<std::string>());
-  return texts;
+// Of the table functions: the text, without a copy, and where in it they go on.
+View text_of(const repr::DatumRow& arguments) { return arguments[0].get<std::string>(); }
+std::string flags_of(const repr::DatumRow& arguments) {
+  return arguments.size() > 2 ? arguments[2].get<std::string>() : std::string();
+}
+std::size_t place_of(const TableRowsCursor& cursor) {
+  return cursor.next.is_null() ? 0 : static_cast<std::size_t>(cursor.next.get<std::int64_t>());
 }
 
-Result<void> split_to_table(const repr::DatumRow& arguments, std::span<const repr::SqlType>,
-                            std::vector<repr::DatumRow>& out) {
-  Compiled compiled;
-  for (std::string& part :
-       FRESHET_TRY(split_all(compiled, texts_of(arguments), "regexp_split_to_table"))) {
-    out.push_back({Datum(std::move(part))});
+Result<void> split_to_table(const repr::DatumRow& arguments, std::span<const repr::SqlType>, TableRowsCursor& cursor,
+                            std::size_t most, std::vector<repr::DatumRow>& out) {
+  std::string flags = flags_of(arguments);
+  FRESHET_TRY(check_split_flags(flags, "regexp_split_to_table"));
+  const Regex regex = FRESHET_TRY(Regex::compile(arguments[1].get<std::string>(), flags));
+  std::optional<std::size_t> at = place_of(cursor);
+  for (std::size_t rows = 0; rows < most && at; ++rows) {
+    out.push_back({Datum(std::string(next_piece(regex, text_of(arguments), at)))});
   }
+  cursor.done = !at;
+  if (at) cursor.next = Datum(static_cast<std::int64_t>(*at));
   return {};
 }
 
-Result<void> all_matches(const repr::DatumRow& arguments, std::span<const repr::SqlType>,
-                         std::vector<repr::DatumRow>& out) {
-  const Texts t = texts_of(arguments);
-  std::string flags = t.size() > 2 ? t[2] : "";
+Result<void> all_matches(const repr::DatumRow& arguments, std::span<const repr::SqlType>, TableRowsCursor& cursor,
+                         std::size_t most, std::vector<repr::DatumRow>& out) {
+  const View text = text_of(arguments);
+  std::string flags = flags_of(arguments);
   const bool all = take_global(flags);
-  const Regex regex = FRESHET_TRY(Regex::compile(t[1], flags));
-  each_match(regex, t[0], all, [&](const Regex::Match& m) { out.push_back({groups_of(t[0], m)}); });
+  const Regex regex = FRESHET_TRY(Regex::compile(arguments[1].get<std::string>(), flags));
+  std::size_t from = place_of(cursor);
+  Regex::Match match;
+  for (std::size_t rows = 0; rows < most; ++rows) {
+    if (from > text.size() || !regex.find(text, from, match)) {
+      cursor.done = true;
+      return {};
+    }
+    out.push_back({groups_of(text, match)});
+    from = after(text, match);
+    if (!all) from = text.size() + 1;
+  }
+  cursor.next = Datum(static_cast<std::int64_t>(from));
   return {};
 }
 
 void add_table_function(FunctionTable& table, const char* name, int arguments,
-                        decltype(TableFunctionSpec::apply) apply,
+                        decltype(TableFunctionSpec::next) next,
                         decltype(TableFunctionSpec::result_types) types) {
   TableFunctionSpec spec{};
   spec.name = name;
   for (int i = 0; i < arguments; ++i) spec.arguments.push_back(Arg(K::kText).type);
   spec.can_fail = true;
-  spec.apply = apply;
+  spec.next = next;
   spec.result_types = types;
   spec.result_names = {name};
   table.add_table_function(std::move(spec));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <freshet/expr/functions.h>
 
+#include <freshet/expr/table_rows.h>
+#include <freshet/repr/datum.h>
+
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -25,6 +28,59 @@ TEST_CASE("functions: signatures are unique and find their spec", "[expr][functi
   CHECK(function_by_signature("+(int4,int4)") != nullptr);
   CHECK(function_by_signature("nonsense(int4)") == nullptr);
   CHECK(functions_named("nonsense").empty());
+}
+
+/// Arguments with which every table function has several rows, if it can.
+repr::DatumRow arguments_of(const TableFunctionSpec& spec, std::vector<SqlType>& types) {
+  static constexpr std::string_view kTexts[] = {"one,two,,three", "[,o]", "i"};
+  static constexpr std::string_view kNumbers[] = {"1", "9", "2"};
+  static constexpr std::string_view kTimes[] = {"2020-01-01", "2020-01-09", "1 day"};
+  const bool of_array = spec.arguments[0].kind == ArgumentType::Kind::kAnyArray;
+  repr::DatumRow out;
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+    const ArgumentType& argument = spec.arguments[i];
+    const bool array = argument.kind == ArgumentType::Kind::kAnyArray;
+    types.push_back(array ? SqlType::array_of(SqlType(TypeKind::kInt4)) : argument.type);
+    std::string_view text = of_array ? "1" : kNumbers[i];
+    if (array) text = "{5,NULL,7,8}";
+    if (spec.arguments[0].type.kind() == TypeKind::kText) text = kTexts[i];
+    if (spec.name == "regexp_matches" && i == 2) text = "g";
+    if (types.back().kind() == TypeKind::kTimestamp || types.back().kind() == TypeKind::kTimestampTz ||
+        types.back().kind() == TypeKind::kInterval) {
+      text = kTimes[i];
+    }
+    out.push_back(repr::from_text(text, types.back()).value());
+  }
+  return out;
+}
+
+// Every engine asks for rows in pieces: a function that is declared has to give them so.
+TEST_CASE("functions: table functions give the same rows in pieces of any size", "[expr][functions]") {
+  for (const TableFunctionSpec* spec : all_table_functions()) {
+    INFO(spec->signature);
+    REQUIRE(spec->next != nullptr);
+    std::vector<SqlType> types;
+    const repr::DatumRow arguments = arguments_of(*spec, types);
+    const std::vector<repr::ColumnType> result = spec->result_types(types);
+    const auto texts_by = [&](std::size_t most) {
+      std::vector<repr::DatumRow> rows;
+      for (TableRowsCursor at; !at.done;) {
+        const std::size_t before = rows.size();
+        REQUIRE(next_rows(*spec, arguments, types, at, most, rows));
+        REQUIRE(rows.size() - before <= most);
+        CHECK(at.rows == rows.size());
+      }
+      std::vector<std::string> texts;
+      for (const repr::DatumRow& row : rows) {
+        REQUIRE(row.size() == result.size());
+        texts.push_back(row[0].is_null() ? "NULL" : repr::to_text(row[0], result[0].type));
+      }
+      return texts;
+    };
+    const auto whole = texts_by(4096);
+    CHECK(whole.size() >= (spec->signature == "regexp_matches(text,text)" ? 1 : 3));
+    for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) CHECK(texts_by(most) == whole);
+  }
 }
 
 TEST_CASE("functions: negations and commutations are mutual", "[expr][functions]") {

@@ -112,6 +112,8 @@ std::span<const AggregateSpec* const> aggregates_named(std::string_view name);
 const AggregateSpec* aggregate_by_signature(std::string_view signature);
 std::span<const AggregateSpec* const> all_aggregates();
 
+struct TableRowsCursor;
+
 /// A set-returning function: generate_series, unnest.
 struct TableFunctionSpec {
   std::string_view name;
@@ -119,9 +121,10 @@ struct TableFunctionSpec {
   std::vector<ArgumentType> arguments;
   bool strict = true;  ///< A NULL argument gives no rows.
   bool can_fail = false;
-  /// Appends the rows for one row of arguments; the columns are `result_types` of the arguments' types.
-  Result<void> (*apply)(const repr::DatumRow& arguments, std::span<const repr::SqlType> types,
-                        std::vector<repr::DatumRow>& out);
+  /// Appends the next rows for one row of arguments, at most `most`, and says in the cursor where it goes on and
+  /// whether it is done; the columns are `result_types` of the arguments' types. Called through `next_rows`.
+  Result<void> (*next)(const repr::DatumRow& arguments, std::span<const repr::SqlType> types, TableRowsCursor& at,
+                       std::size_t most, std::vector<repr::DatumRow>& out);
   std::vector<repr::ColumnType> (*result_types)(std::span<const repr::SqlType> types);
   std::vector<std::string_view> result_names;
 };
