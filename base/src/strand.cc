@@ -70,19 +70,20 @@ struct Strand::State final : TaskQueue, std::enable_shared_from_this<Strand::Sta
   };
 
   void shut() {
-    close();
+    std::vector<Task> dropped = take_waiting();
     if (runner == std::this_thread::get_id()) return;
-    const Here here(*this);
+    const Here here(*this);  // what is dropped may share with what runs
     drop_running();
+    dropped.clear();
   }
 
   void schedule() { scheduler.post(Runner(shared_from_this())); }
 
-  void close() {
-    std::vector<Task> dropped;  // outlives the lock: destroying a task may post to this strand
+  // Closes. Destroying a task may post to this strand: not under the lock.
+  std::vector<Task> take_waiting() {
     const std::lock_guard lock(mutex);
     closed = true;
-    dropped.swap(waiting);
+    return std::exchange(waiting, {});
   }
 
   // A few tasks per turn, so that one busy strand does not hold a thread for ever.
@@ -137,7 +138,7 @@ void Strand::run_or_post(Task task) {
   if (state->add(std::move(task))) state->run();
 }
 
-void Strand::close() { state_->close(); }
+void Strand::close() { (void)state_->take_waiting(); }
 
 void Strand::shut() { state_->shut(); }
 
