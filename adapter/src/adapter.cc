@@ -143,7 +143,10 @@ class AdapterService final : public Adapter {
         state->cancel_current();
       });
     }
-    return services_->committer->settled();
+    // Where the reservation cannot be taken back, the next start is a little ahead of the clock.
+    return services_->oracle->release().then(services_->scheduler, [services = services_.get()](const Result<Unit>&) {
+      return services->committer->settled();
+    });
   }
 
  private:

@@ -3,19 +3,27 @@
 
 #include <algorithm>
 
+#include <freshet/base/sqlstate.h>
+
 namespace freshet::adapter {
 namespace {
-/// How far ahead of the clock a reservation reaches, and when the next is fetched.
-constexpr SqlTime kWindow = 20'000'000;
-constexpr SqlTime kRenewBefore = 10'000'000;
+/// How far a reservation reaches beyond the clock, and at least beyond the time that needs it. The next is fetched when
+/// half of it is used.
+constexpr SqlTime kWindow = 4'000'000;
+constexpr SqlTime kLeast = 10'000;
+
+base::Unexpected ended() {
+  return base::Unexpected(base::sql_error(base::sqlstate::kAdminShutdown, "the server is shutting down"));
+}
 }  // namespace
 
 Oracle::Oracle(base::Scheduler& scheduler, SqlTime floor, Reserve reserve)
     : scheduler_(scheduler), reserve_(std::move(reserve)), last_read_(floor), last_write_(floor),
-      applied_(floor), reserved_(0) {}
+      applied_(floor) {}
 
 base::Future<SqlTime> Oracle::read_timestamp() {
   std::unique_lock lock(mutex_);
+  if (released_) return base::Future<SqlTime>::ready(ended());
   const SqlTime time = next_read(lock);
   if (time < reserved_) return base::Future<SqlTime>::ready(time);
   // In line before (another) reservation starts: the first may have failed meanwhile, when nobody waited for it.
@@ -27,6 +35,7 @@ base::Future<SqlTime> Oracle::read_timestamp() {
 
 std::optional<SqlTime> Oracle::read_now() {
   std::unique_lock lock(mutex_);
+  if (released_) return std::nullopt;
   const SqlTime time = next_read(lock);
   return time < reserved_ ? std::optional(time) : std::nullopt;
 }
@@ -34,8 +43,17 @@ std::optional<SqlTime> Oracle::read_now() {
 SqlTime Oracle::next_read(std::unique_lock<std::mutex>& lock) {
   const SqlTime time = std::max({scheduler_.clock().wall_micros(), last_read_, applied_});
   last_read_ = time;
-  if (time + kRenewBefore >= reserved_) extend(lock, time);
+  if (time >= renew_at_) extend(lock, time);
   return time;
+}
+
+base::Future<base::Unit> Oracle::release() {
+  std::unique_lock lock(mutex_);
+  released_ = true;  // an extension that is under way was asked for earlier, and is made durable earlier
+  const SqlTime until = std::max({last_read_, last_write_, applied_}) + 1;
+  if (reserved_ <= until && !extending_) return base::Future<base::Unit>::ready(base::Unit{});
+  lock.unlock();
+  return reserve_(until);
 }
 
 SqlTime Oracle::write_timestamp() {
@@ -52,18 +70,22 @@ void Oracle::apply_write(SqlTime time) {
 
 void Oracle::extend(std::unique_lock<std::mutex>& lock, SqlTime needed) {
   if (std::exchange(extending_, true)) return;
-  const SqlTime until = needed + kWindow;
+  const SqlTime until = std::max(scheduler_.clock().wall_micros() + kWindow, needed + kLeast);
   lock.unlock();
-  reserve_(until).on_ready(scheduler_, [this, until](Result<base::Unit> result) {
-    extended(until, std::move(result));
+  reserve_(until).on_ready(scheduler_, [this, needed, until](Result<base::Unit> result) {
+    extended(needed, until, std::move(result));
   });
   lock.lock();
 }
 
-void Oracle::extended(SqlTime until, Result<base::Unit> result) {
+void Oracle::extended(SqlTime needed, SqlTime until, Result<base::Unit> result) {
   std::unique_lock lock(mutex_);
   extending_ = false;
-  if (result) reserved_ = std::max(reserved_, until);
+  if (result && released_) result = ended();
+  if (result && until > reserved_) {
+    reserved_ = until;
+    renew_at_ = needed + (until - needed) / 2;
+  }
   auto waiting = std::exchange(waiting_, {});
   SqlTime most = 0;
   for (Waiting& reader : waiting) {

@@ -4,7 +4,9 @@
 /// A read gets the wall clock, but never less than a write that was acknowledged or a read that was given before;
 /// a write gets more than every time given before. Times are promised only below a durable reservation, which
 /// is extended ahead of need while the oracle is used, and costs nothing while it is not; a restart
-/// begins above it, so that no promise is broken by a crash or a clock set back.
+/// begins above it, so that no promise is broken by a crash or a clock set back. A reservation reaches a few seconds
+/// beyond the clock, and hardly beyond what was given where that is ahead of the clock: however often a server dies, its
+/// times run ahead by seconds at most, until the clock has caught up. A server that ends takes the rest back.
 ///
 /// Thread safety: all methods.
 #pragma once
@@ -33,6 +35,8 @@ class Oracle {
   base::Future<SqlTime> read_timestamp();
   /// The same if it need not wait; nothing otherwise.
   std::optional<SqlTime> read_now();
+  /// Gives no more times to read at (57P01), and makes the reservation end where they did.
+  base::Future<base::Unit> release();
   /// Greater than every time given so far. Needs no reservation: the commit itself makes it durable.
   SqlTime write_timestamp();
   /// The write at `time` is acknowledged: later reads see it.
@@ -45,7 +49,7 @@ class Oracle {
   };
   SqlTime next_read(std::unique_lock<std::mutex>& lock);
   void extend(std::unique_lock<std::mutex>& lock, SqlTime needed);
-  void extended(SqlTime until, Result<base::Unit> result);
+  void extended(SqlTime needed, SqlTime until, Result<base::Unit> result);
 
   base::Scheduler& scheduler_;
   Reserve reserve_;
@@ -53,8 +57,10 @@ class Oracle {
   SqlTime last_read_;
   SqlTime last_write_;
   SqlTime applied_;
-  SqlTime reserved_;
+  SqlTime reserved_ = 0;
+  SqlTime renew_at_ = 0;  ///< A read at this time or later asks for the next reservation.
   bool extending_ = false;
+  bool released_ = false;
   std::vector<Waiting> waiting_;
 };
 

@@ -2,6 +2,7 @@
 #include "oracle.h"
 
 #include <catch2/catch.hpp>
+#include <freshet/base/sqlstate.h>
 #include <testing/random.h>
 #include <testing/sim_scheduler.h>
 
@@ -97,6 +98,76 @@ TEST_CASE("oracle: times stay in order whatever the wall clock does", "[adapter]
     }
     while (!f.pending.empty()) f.grant();
   }
+}
+
+/// What outlives a server: the reservation that was made durable last, and the greatest write.
+struct Lives {
+  explicit Lives(std::uint64_t seed) : random(seed), sim(seed), process(sim.new_process()) {}
+
+  /// One life: reads and writes until it is killed, or ends cleanly.
+  void live(bool clean, bool jumps) {
+    Oracle oracle(process, std::max(reserved, write + 1), [this](SqlTime until) -> base::Future<Unit> {
+      if (random.one_in(10)) return base::Future<Unit>::ready(fail(ErrorCode::kUnavailable, "not now"));
+      reserved = until;
+      return base::Future<Unit>::ready(Unit{});
+    });
+    for (std::uint64_t step = random.below(60); step > 0; --step) {
+      if (jumps && random.one_in(10)) {
+        sim.jump_wall_clock(static_cast<std::int64_t>(random.below(2'000'000)) - 1'000'000);
+      } else if (random.one_in(3)) {
+        const SqlTime time = oracle.write_timestamp();
+        REQUIRE(time > std::max(read, write));
+        oracle.apply_write(write = time);
+      } else {
+        auto answer = oracle.read_timestamp();
+        sim.run_ready();
+        const auto time = answer.poll();
+        if (!time || !*time) continue;
+        REQUIRE(**time >= std::max(read, write));
+        REQUIRE(**time < reserved);
+        read = **time;
+        if (!jumps) CHECK(read < process.clock().wall_micros() + 5'000'000);
+      }
+      sim.run_until([] { return false; }, std::chrono::microseconds(random.below(3000)));
+    }
+    if (!clean) return;
+    (void)oracle.release();
+    sim.run_ready();
+    CHECK_FALSE(oracle.read_now().has_value());
+    const auto refused = oracle.read_timestamp().poll();
+    REQUIRE(refused.has_value());
+    CHECK(refused->error().sqlstate == base::sqlstate::kAdminShutdown);
+  }
+
+  base::Random random;
+  testing::SimScheduler sim;
+  testing::SimScheduler::Process& process;
+  SqlTime reserved = 0;
+  SqlTime read = 0;
+  SqlTime write = 0;
+};
+
+TEST_CASE("oracle: over many lives no time is given twice the wrong way, and none runs ahead", "[adapter][property]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Lives lives(seed);
+    for (int life = 0; life < 40; ++life) lives.live(seed % 3 == 0, seed % 3 == 1);
+  }
+}
+
+TEST_CASE("oracle: one that is released reserves nothing beyond what it gave", "[adapter]") {
+  Fixture f(3);
+  auto first = f.oracle.read_timestamp();
+  f.grant();
+  const SqlTime given = f.sim.wait(std::move(first)).value();
+  CHECK(f.asked.back() > given + 1'000'000);
+  const SqlTime written = f.oracle.write_timestamp();
+  f.oracle.apply_write(written);
+  auto released = f.oracle.release();
+  REQUIRE(f.pending.size() == 1);
+  f.grant();
+  CHECK(f.asked.back() == std::max(given, written) + 1);
+  CHECK(f.sim.wait(std::move(released)));
 }
 
 }  // namespace
