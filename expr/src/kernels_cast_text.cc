@@ -195,10 +195,11 @@ repr::ColumnPtr as_text(KernelCall& call, std::size_t argument) {
   const repr::SqlType& type = call.types[argument];
   if (type.kind() == K::kText) return in;
   const auto cast = find_cast(type, repr::SqlType(K::kText));
-  if (!cast.has_value() || cast->function == nullptr) return in;
+  if (cast.has_value() && cast->function == nullptr) return in;
   KernelCall inner{.arguments = {&in, 1}, .types = {&type, 1}, .result_type = repr::SqlType(K::kText),
-                   .rows = in->size(), .errors = call.errors, .kernel = cast->function->kernel};
-  return cast->function->kernel->evaluate(inner);
+                   .rows = in->size(), .errors = call.errors,
+                   .kernel = cast.has_value() ? cast->function->kernel : call.kernel};
+  return cast.has_value() ? inner.kernel->evaluate(inner) : print(inner);
 }
 
 // text || any, any || text

@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "generate.h"
+
 namespace freshet::expr {
 namespace {
 
@@ -390,6 +392,34 @@ TEST_CASE("mfp: bounds do not hide an error", "[expr][eval][temporal]") {
   CHECK(out.rows.rows == 0);
   REQUIRE(out.errors.size() == 1);
   CHECK(out.errors[0].input_row == 0);
+}
+
+// Functions that take anything meet every type, also those that have no cast to text.
+TEST_CASE("eval: whatever is written out is written as a value of its type", "[expr]") {
+  testing::Random random(testing::base_seed());
+  for (const repr::SqlType& type : repr::storable_types()) {
+    if (type.kind() == repr::TypeKind::kArray) continue;
+    CAPTURE(to_string(type));
+    for (int round = 0; round < 20; ++round) {
+      const repr::Datum value = repr::random_datum(random, type, false);
+      const std::string text = repr::to_text(value, type);
+      const Scalar x = Scalar::literal(repr::Datum(std::string("x")), repr::TypeKind::kText);
+      const Scalar y = Scalar::literal(value, type);
+      const auto evaluated = [](const char* signature, std::vector<Scalar> arguments) {
+        const FunctionSpec* function = function_by_signature(signature);
+        REQUIRE(function != nullptr);
+        const auto result = evaluate_row(Scalar::call(function, std::move(arguments)), {}, {});
+        REQUIRE(result);
+        return result->get<std::string>();
+      };
+      const bool is_bool = type.kind() == repr::TypeKind::kBool;  // as text true, as output t
+      std::string cast = !is_bool ? text : text == "t" ? "true" : "false";
+      if (type.kind() == repr::TypeKind::kBpchar) cast.erase(cast.find_last_not_of(' ') + 1);
+      CHECK(evaluated("||(text,anynonarray)", {x, y}) == "x" + cast);
+      CHECK(evaluated("||(anynonarray,text)", {y, x}) == cast + "x");
+      CHECK(evaluated("concat(any)", {x, y}) == "x" + text);
+    }
+  }
 }
 
 }  // namespace

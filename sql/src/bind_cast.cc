@@ -19,10 +19,6 @@ constexpr std::string_view kArrayConstructor = "array";
 constexpr std::string_view kArraySubscript = "array_subscript";
 constexpr std::string_view kArraySlice = "array_slice";
 
-bool is_reg_type(TypeKind kind) {
-  return kind == TypeKind::kRegclass || kind == TypeKind::kRegtype || kind == TypeKind::kRegproc;
-}
-
 // A dotted name as text: parts lower case unless quoted.
 NameParts parse_name(std::string_view text) {
   NameParts name;
@@ -67,10 +63,6 @@ Result<HirScalarPtr> Binder::type_cast(const PgQuery__TypeCast& cast, const Expr
   }
   HirScalarPtr argument = FRESHET_TRY(expression(cast.arg, context));
   if (is_reg_type(target.kind())) return reg_cast(argument, target, cast.location);
-  const TypeKind to = target.kind();
-  if (is_reg_type(argument->type.type.kind()) && (to == TypeKind::kText || to == TypeKind::kVarchar || to == TypeKind::kName)) {
-    return typing_.coerce(FRESHET_TRY(reg_text(argument)), target, CastContext::kExplicit, cast.location);
-  }
   const int location = cast.location >= 0 ? cast.location : argument->location;
   HirScalarPtr result = FRESHET_TRY(typing_.coerce(argument, target, CastContext::kExplicit, location));
   return result->location < 0 ? hir::at(result, location) : result;

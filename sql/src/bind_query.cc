@@ -16,7 +16,7 @@ using repr::TypeKind;
 
 Binder::Binder(const StatementBody& body, const CatalogView& catalog, const SessionSettings& settings,
                std::vector<SqlType> parameter_types)
-    : body_(body), catalog_(catalog), settings_(settings), typing_(std::move(parameter_types), settings.time_zone) {}
+    : body_(body), catalog_(catalog), settings_(settings), typing_(std::move(parameter_types), settings.time_zone, this) {}
 
 Result<void> Binder::go_on() {
   if (++steps_ % 1000 != 0 || !settings_.interrupt) return {};
@@ -109,16 +109,13 @@ Result<HirRelationPtr> Binder::finished(const BoundQuery& query) {
 
 Result<HirScalarPtr> Binder::assign(const HirScalarPtr& scalar, const SqlType& type, std::string_view column) {
   const SqlType& from = scalar->type.type;
-  if (from.kind() != TypeKind::kUnknown && !(from.without_typmod() == type.without_typmod())) {
-    const auto cast = expr::find_cast(from.without_typmod(), type.without_typmod());
-    if (!cast || cast->context == CastContext::kExplicit) {
-      Error error = error_at(sqlstate::kDatatypeMismatch,
-                             "column \"" + std::string(column) + "\" is of type " + type_name(type) +
-                                 " but expression is of type " + type_name(from),
-                             scalar->location);
-      error.hint = "You will need to rewrite or cast the expression.";
-      return fail(std::move(error));
-    }
+  if (!typing_.can_coerce(from, type, CastContext::kAssignment)) {
+    Error error = error_at(sqlstate::kDatatypeMismatch,
+                           "column \"" + std::string(column) + "\" is of type " + type_name(type) +
+                               " but expression is of type " + type_name(from),
+                           scalar->location);
+    error.hint = "You will need to rewrite or cast the expression.";
+    return fail(std::move(error));
   }
   return typing_.coerce(scalar, type, CastContext::kAssignment, scalar->location);
 }

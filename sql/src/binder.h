@@ -94,10 +94,12 @@ struct BoundFrom {
   Scope scope;
 };
 
-class Binder {
+class Binder final : private RegNames {
  public:
   Binder(const StatementBody& body, const CatalogView& catalog, const SessionSettings& settings,
          std::vector<repr::SqlType> parameter_types);
+  Binder(const Binder&) = delete;
+  Binder& operator=(const Binder&) = delete;
 
   Typing& typing() { return typing_; }
   [[nodiscard]] const CatalogView& catalog() const { return catalog_; }
@@ -107,8 +109,7 @@ class Binder {
   Result<void> go_on();
 
   // -- catalog_names.cc
-  /// regclass, regtype, regproc as text: a name where there is one, else the number.
-  Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar);
+  Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar) override;
 
   // -- bind_query.cc
   Result<BoundQuery> query(const PgQuery__SelectStmt& select, const Chain* outer, QueryOptions options = {});
@@ -236,7 +237,7 @@ class Binder {
   Result<HirScalarPtr> boolean_test(const PgQuery__BooleanTest& test, const ExprContext& context);
   Result<HirScalarPtr> null_test(const PgQuery__NullTest& test, const ExprContext& context);
   Result<HirScalarPtr> type_cast(const PgQuery__TypeCast& cast, const ExprContext& context);
-  Result<HirScalarPtr> reg_cast(const HirScalarPtr& scalar, const repr::SqlType& type, int location);
+  Result<HirScalarPtr> reg_cast(const HirScalarPtr& argument, const repr::SqlType& target, int location) override;
   Result<HirScalarPtr> array_expr(const PgQuery__AArrayExpr& array, const ExprContext& context,
                                   std::optional<repr::SqlType> type);
   Result<HirScalarPtr> indirection(const PgQuery__AIndirection& node, const ExprContext& context);

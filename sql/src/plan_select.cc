@@ -28,10 +28,7 @@ Result<SelectPlan> Planner::select_plan(const BoundQuery& query) {
 // regclass and its like are shown as names, which only planning knows: the answer has them as text.
 Result<BoundQuery> Planner::names_for_numbers(BoundQuery query) {
   const std::vector<repr::ColumnType>& types = query.relation->columns;
-  const auto is_reg = [](const repr::ColumnType& column) {
-    const TypeKind kind = column.type.kind();
-    return kind == TypeKind::kRegclass || kind == TypeKind::kRegtype || kind == TypeKind::kRegproc;
-  };
+  const auto is_reg = [](const repr::ColumnType& column) { return is_reg_type(column.type.kind()); };
   const auto visible = static_cast<std::ptrdiff_t>(query.visible());
   if (std::none_of(types.begin(), types.begin() + visible, is_reg)) return query;
   // The order is that of the numbers, which stay behind the visible columns.

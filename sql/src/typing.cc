@@ -28,6 +28,15 @@ std::vector<SqlType> types_of(std::span<const HirScalarPtr> arguments) {
 
 int location_of(const HirScalarPtr& scalar, int location) { return scalar->location >= 0 ? scalar->location : location; }
 
+bool is_text(TypeKind kind) {
+  return kind == TypeKind::kText || kind == TypeKind::kVarchar || kind == TypeKind::kBpchar || kind == TypeKind::kName;
+}
+
+// What stands for itself among the names of a reg type.
+bool is_number(std::string_view name) {
+  return name == "-" || name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool allows(CastContext allowed, CastContext needed) { return static_cast<int>(needed) <= static_cast<int>(allowed); }
 
 }  // namespace
@@ -44,7 +53,12 @@ std::string type_name(const SqlType& type) {
 
 bool is_unknown(const HirScalar& scalar) { return scalar.type.type.kind() == TypeKind::kUnknown; }
 
-Typing::Typing(std::vector<SqlType> declared, std::string time_zone) : parameters_(std::move(declared)) {
+bool is_reg_type(TypeKind kind) {
+  return kind == TypeKind::kRegclass || kind == TypeKind::kRegtype || kind == TypeKind::kRegproc;
+}
+
+Typing::Typing(std::vector<SqlType> declared, std::string time_zone, RegNames* names)
+    : parameters_(std::move(declared)), names_(names) {
   text_options_.time_zone = std::move(time_zone);
 }
 
@@ -81,6 +95,9 @@ Result<std::vector<SqlType>> Typing::parameter_types() const {
 Result<HirScalarPtr> Typing::coerce_literal(const HirScalarPtr& scalar, const SqlType& type, CastContext context,
                                             int location) {
   if (scalar->value.is_null()) return hir::at(hir::null(type), scalar->location);
+  if (names_ != nullptr && is_reg_type(type.kind()) && !is_number(scalar->value.get<std::string>())) {
+    return names_->reg_cast(scalar, type, location_of(scalar, location));
+  }
   const bool by_input = type.kind() == TypeKind::kInterval;  // its modifier decides how the text is read
   const SqlType plain = by_input ? type : type.without_typmod();
   Result<repr::Datum> value = repr::from_text(scalar->value.get<std::string>(), plain, text_options_);
@@ -109,6 +126,17 @@ Result<HirScalarPtr> Typing::apply_typmod(const HirScalarPtr& scalar, const SqlT
                          {scalar, hir::int4(typmod), hir::boolean(context == CastContext::kExplicit)}, type);
 }
 
+bool Typing::writes_name(const SqlType& from, const SqlType& to, CastContext context) const {
+  return names_ != nullptr && is_reg_type(from.kind()) && is_text(to.kind()) && allows(context, CastContext::kAssignment);
+}
+
+bool Typing::can_coerce(const SqlType& from, const SqlType& to, CastContext context) const {
+  if (from.kind() == TypeKind::kUnknown || from.without_typmod() == to.without_typmod()) return true;
+  if (writes_name(from, to, context)) return true;
+  const auto cast = expr::find_cast(from.without_typmod(), to.without_typmod());
+  return cast && allows(context, cast->context);
+}
+
 Result<HirScalarPtr> Typing::coerce(const HirScalarPtr& scalar, const SqlType& type, CastContext context, int location) {
   const SqlType& from = scalar->type.type;
   if (from == type) return scalar;
@@ -125,6 +153,10 @@ Result<HirScalarPtr> Typing::coerce(const HirScalarPtr& scalar, const SqlType& t
   if (type.kind() == TypeKind::kUnknown) return scalar;
   const SqlType plain = type.without_typmod();
   HirScalarPtr result = scalar;
+  if (writes_name(from, plain, context)) {
+    result = FRESHET_TRY(names_->reg_text(scalar));
+    return coerce(hir::at(result, scalar->location), type, context, location);
+  }
   if (!(from.without_typmod() == plain)) {
     const auto cast = expr::find_cast(from.without_typmod(), plain);
     if (!cast || !allows(context, cast->context)) {
@@ -214,6 +246,12 @@ Result<void> Typing::make_common(std::vector<HirScalarPtr>& scalars, std::string
   return {};
 }
 
+// A value for a function that writes out whatever it gets, and cannot ask the catalog.
+Result<HirScalarPtr> Typing::written_out(const HirScalarPtr& scalar) {
+  if (names_ == nullptr || !is_reg_type(scalar->type.type.kind())) return scalar;
+  return coerce(scalar, TypeKind::kText, CastContext::kAssignment);
+}
+
 Result<void> Typing::coerce_arguments(const Candidate& candidate, std::vector<HirScalarPtr>& arguments) {
   std::optional<SqlType> element;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -228,7 +266,10 @@ Result<void> Typing::coerce_arguments(const Candidate& candidate, std::vector<Hi
       case AKind::kConcrete:
         arguments[i] = FRESHET_TRY(coerce(arguments[i], parameter.type, CastContext::kImplicit));
         break;
-      case AKind::kAny: arguments[i] = FRESHET_TRY(settle(arguments[i])); break;
+      case AKind::kAny:
+        arguments[i] = FRESHET_TRY(settle(arguments[i]));
+        arguments[i] = FRESHET_TRY(written_out(arguments[i]));
+        break;
       case AKind::kAnyArray:
         if (!is_unknown(*arguments[i])) break;
         if (!element) {
@@ -353,6 +394,9 @@ Result<const expr::FunctionSpec*> Typing::resolve_operator(std::string_view op, 
     return fail(std::move(error));
   }
   FRESHET_TRY(coerce_arguments(choice.candidate, arguments));
+  for (std::size_t i = 0; op == "||" && i < arguments.size(); ++i) {
+    if (choice.candidate.arguments[i].kind == AKind::kAnyNonArray) arguments[i] = FRESHET_TRY(written_out(arguments[i]));
+  }
   return specs[choice.candidate.index];
 }
 

@@ -43,9 +43,20 @@ struct Choice {
 };
 Choice choose(std::vector<Candidate> candidates, std::span<const repr::SqlType> types);
 
+/// The names behind regclass, regtype and regproc: values are numbers, and only the catalog knows what they stand for.
+class RegNames {
+ public:
+  virtual ~RegNames() = default;
+  /// regclass, regtype, regproc as text: a name where there is one, else the number.
+  virtual Result<HirScalarPtr> reg_text(const HirScalarPtr& scalar) = 0;
+  /// A value or a text as one of them.
+  virtual Result<HirScalarPtr> reg_cast(const HirScalarPtr& argument, const repr::SqlType& target, int location) = 0;
+};
+bool is_reg_type(repr::TypeKind kind);
+
 class Typing {
  public:
-  Typing(std::vector<repr::SqlType> declared, std::string time_zone);
+  Typing(std::vector<repr::SqlType> declared, std::string time_zone, RegNames* names = nullptr);
 
   /// $number; grows the list. 42P02 beyond 65535.
   Result<HirScalarPtr> parameter(int number, int location);
@@ -53,6 +64,8 @@ class Typing {
   Result<std::vector<repr::SqlType>> parameter_types() const;
   void set_open_parameters_to_text();
 
+  /// True if `coerce` has a way.
+  [[nodiscard]] bool can_coerce(const repr::SqlType& from, const repr::SqlType& to, CastContext context) const;
   /// `scalar` as `type`. 42846 cannot cast, 42804 where `context` does not allow it; errors of literals.
   Result<HirScalarPtr> coerce(const HirScalarPtr& scalar, const repr::SqlType& type, CastContext context,
                               int location = -1);
@@ -80,12 +93,16 @@ class Typing {
   Result<HirScalarPtr> coerce_literal(const HirScalarPtr& scalar, const repr::SqlType& type, CastContext context,
                                       int location);
   Result<HirScalarPtr> apply_typmod(const HirScalarPtr& scalar, const repr::SqlType& type, CastContext context);
+  /// From a number that stands for a name to the name.
+  [[nodiscard]] bool writes_name(const repr::SqlType& from, const repr::SqlType& to, CastContext context) const;
+  Result<HirScalarPtr> written_out(const HirScalarPtr& scalar);
   Result<bool> make_compatible(std::string_view name, std::vector<HirScalarPtr>& arguments);
   Result<const expr::FunctionSpec*> resolve_operator(std::string_view op, std::vector<HirScalarPtr>& arguments,
                                                      int location);
 
   std::vector<repr::SqlType> parameters_;
   repr::TextOptions text_options_;
+  RegNames* names_;  ///< Null where no catalog is at hand: then they are numbers.
 };
 
 /// True if `from` converts to `to` without being asked.
