@@ -12,19 +12,20 @@ Hold& Hold::operator=(Hold&& other) noexcept {
   holds_ = std::exchange(other.holds_, nullptr);
   alive_ = std::move(other.alive_);
   ids_ = std::move(other.ids_);
+  everywhere_ = other.everywhere_;
   time_ = other.time_;
   return *this;
 }
 
 void Hold::downgrade(SqlTime time) {
   if (holds_ == nullptr || time <= time_ || alive_.expired()) return;
-  holds_->change(ids_, time_, &time);
+  holds_->change(*this, &time);
   time_ = time;
 }
 
 void Hold::release() {
   Holds* holds = std::exchange(holds_, nullptr);
-  if (holds != nullptr && !alive_.expired()) holds->change(ids_, time_, nullptr);
+  if (holds != nullptr && !alive_.expired()) holds->change(*this, nullptr);
 }
 
 void Holds::add(GlobalId id, SqlTime since, SqlTime upper, std::uint64_t retain_micros) {
@@ -79,20 +80,19 @@ Result<Hold> Holds::acquire(std::vector<GlobalId> ids, SqlTime time) {
                       " keeps history from " + std::to_string(it->second.since / 1000) + " on");
     }
   }
-  return hold_locked(std::move(ids), time);
+  for (const GlobalId id : ids) entries_.at(id).holds.insert(time);
+  return made(std::move(ids), time);
 }
 
 Hold Holds::acquire_all(SqlTime time) {
   const std::lock_guard lock(mutex_);
-  std::vector<GlobalId> ids;
-  for (const auto& [id, entry] : entries_) {
-    if (entry.since <= time) ids.push_back(id);
-  }
-  return hold_locked(std::move(ids), time);
+  everywhere_.insert(time);
+  Hold hold = made({}, time);
+  hold.everywhere_ = true;
+  return hold;
 }
 
-Hold Holds::hold_locked(std::vector<GlobalId> ids, SqlTime time) {
-  for (const GlobalId id : ids) entries_.at(id).holds.insert(time);
+Hold Holds::made(std::vector<GlobalId> ids, SqlTime time) {
   Hold hold;
   hold.holds_ = this;
   hold.alive_ = alive_;
@@ -101,15 +101,25 @@ Hold Holds::hold_locked(std::vector<GlobalId> ids, SqlTime time) {
   return hold;
 }
 
-void Holds::change(const std::vector<GlobalId>& ids, SqlTime from, const SqlTime* to) {
+void Holds::change(const Hold& hold, const SqlTime* to) {
   const std::lock_guard lock(mutex_);
-  for (const GlobalId id : ids) {
+  if (hold.everywhere_) return change_everywhere(hold.time_, to);
+  for (const GlobalId id : hold.ids_) {
     auto it = entries_.find(id);
     if (it == entries_.end()) continue;
-    auto held = it->second.holds.find(from);
+    auto held = it->second.holds.find(hold.time_);
     if (held != it->second.holds.end()) it->second.holds.erase(held);
     if (to != nullptr) it->second.holds.insert(*to);
     advance(id, it->second);
+  }
+}
+
+void Holds::change_everywhere(SqlTime from, const SqlTime* to) {
+  everywhere_.erase(everywhere_.find(from));
+  if (to != nullptr) everywhere_.insert(*to);
+  for (const GlobalId id : std::exchange(held_back_, {})) {
+    auto it = entries_.find(id);
+    if (it != entries_.end()) advance(id, it->second);
   }
 }
 
@@ -119,6 +129,10 @@ void Holds::advance(GlobalId id, Entry& entry) {
                   : entry.upper > entry.retain ? entry.upper - 1 - std::min(entry.retain, entry.upper - 1)
                                                : 0;
   if (!entry.holds.empty()) since = std::min(since, *entry.holds.begin());
+  if (!everywhere_.empty() && *everywhere_.begin() < since) {
+    since = *everywhere_.begin();
+    held_back_.insert(id);
+  }
   // In steps: each costs the owner some work.
   const SqlTime step = std::max<SqlTime>(entry.retain / 4, 1000);
   if (since < entry.since + step) return;

@@ -44,6 +44,7 @@ class Hold {
   Holds* holds_ = nullptr;
   std::weak_ptr<const bool> alive_{};  ///< As long as `holds_`.
   std::vector<GlobalId> ids_;
+  bool everywhere_ = false;  ///< Instead of `ids_`.
   SqlTime time_ = 0;
 };
 
@@ -63,7 +64,8 @@ class Holds {
   [[nodiscard]] SqlTime readable_from(const std::vector<GlobalId>& ids) const;
   /// 22023 naming the collection if one is not readable at `time` any more.
   Result<Hold> acquire(std::vector<GlobalId> ids, SqlTime time);
-  /// Holds everything that is readable at `time`: what a transaction may still come to read.
+  /// Holds everything that is readable at `time`: what a transaction may still come to read. Costs nothing for what
+  /// does not move meanwhile.
   Hold acquire_all(SqlTime time);
 
  private:
@@ -74,14 +76,18 @@ class Holds {
     std::uint64_t retain = 0;
     std::multiset<SqlTime> holds;
   };
-  Hold hold_locked(std::vector<GlobalId> ids, SqlTime time);
-  void change(const std::vector<GlobalId>& ids, SqlTime from, const SqlTime* to);
+  Hold made(std::vector<GlobalId> ids, SqlTime time);
+  /// `hold` goes from its time to `to`, or away.
+  void change(const Hold& hold, const SqlTime* to);
+  void change_everywhere(SqlTime from, const SqlTime* to);
   void advance(GlobalId id, Entry& entry);
 
   Compact compact_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   mutable std::mutex mutex_;
   std::map<GlobalId, Entry> entries_;
+  std::multiset<SqlTime> everywhere_;  ///< What is held of every entry.
+  std::set<GlobalId> held_back_;       ///< Entries that would have moved but for `everywhere_`.
 };
 
 }  // namespace freshet::adapter

@@ -61,6 +61,25 @@ TEST_CASE("holds: a hold may outlive its collection", "[adapter]") {
   CHECK_FALSE(f.holds.knows(kA));
 }
 
+TEST_CASE("holds: a hold on everything holds what comes later, too, and lets go what moved meanwhile", "[adapter]") {
+  Fixture f;
+  f.holds.add(kA, 0, 1, kDefaultRetainMicros);
+  f.holds.on_upper(kA, 10 * kSecond);
+  auto all = f.holds.acquire_all(9 * kSecond);
+  f.holds.add(kB, 9 * kSecond, 9 * kSecond + 1, kDefaultRetainMicros);
+  f.holds.on_upper(kA, 20 * kSecond);
+  f.holds.on_upper(kB, 20 * kSecond);
+  CHECK(f.since[kA] <= 9 * kSecond);
+  CHECK(f.since[kB] <= 9 * kSecond);
+  auto nothing = f.holds.acquire({}, 3);
+  REQUIRE(nothing);
+  nothing->release();
+  CHECK(f.since[kA] <= 9 * kSecond);
+  all.release();
+  CHECK(f.since[kA] == 19 * kSecond - 1);
+  CHECK(f.since[kB] == 19 * kSecond - 1);
+}
+
 TEST_CASE("holds: the since is never above a hold", "[adapter][property]") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
@@ -73,8 +92,10 @@ TEST_CASE("holds: the since is never above a hold", "[adapter][property]") {
     for (int step = 0; step < 400; ++step) {
       upper += random.below(kSecond);
       f.holds.on_upper(random.below(2) == 0 ? kA : kB, upper);
-      const std::uint64_t what = random.below(3);
-      if (what == 0) {
+      const std::uint64_t what = random.below(4);
+      if (what == 3) {
+        held.push_back(f.holds.acquire_all(f.holds.readable_from({kA, kB}) + random.below(kSecond)));
+      } else if (what == 0) {
         const SqlTime time = f.holds.readable_from({kA, kB}) + random.below(kSecond);
         auto hold = f.holds.acquire({kA, kB}, time);
         REQUIRE(hold);
@@ -90,6 +111,11 @@ TEST_CASE("holds: the since is never above a hold", "[adapter][property]") {
         CHECK(f.since[kB] <= hold.time());
       }
     }
+    // What was held back moves when nobody holds it any more.
+    held.clear();
+    f.holds.on_upper(kA, upper + 1);
+    const SqlTime kept = kDefaultRetainMicros + kDefaultRetainMicros / 4 + 1;
+    CHECK(f.since[kA] + kept >= upper);
   }
 }
 
