@@ -55,9 +55,10 @@ class ServerProcess final : public Server {
   }
 
   Result<void> start() {
+    // The address first: a start that is refused for it leaves nothing behind.
+    if (!config_.listen.empty()) listener_ = FRESHET_TRY(listen(config_.listen, config_.threads));
     FRESHET_TRY(open_directory());
-    if (!config_.listen.empty()) {
-      listener_ = FRESHET_TRY(listen(config_.listen, config_.threads));
+    if (listener_ != nullptr) {
       log_.info("listening", {{"address", listener_->address()}, {"data", config_.data_directory}});
     }
     scheduler_ = base::make_thread_scheduler(config_.threads, 64);

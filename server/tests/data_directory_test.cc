@@ -7,6 +7,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <freshet/server/server.h>
 
 namespace freshet::server {
 namespace {
@@ -39,6 +40,20 @@ TEST_CASE("data directory: one of another format is refused, and both formats ar
                                        "\" was written by another version of Freshet: its format is 1, this version reads 2");
   std::filesystem::remove(directory.path + "/format");
   CHECK(DataDirectory::open(*files, directory.path));
+}
+
+TEST_CASE("data directory: a start that is refused for its address leaves nothing behind", "[server]") {
+  const TemporaryDirectory directory;
+  const auto log = base::make_stderr_logger(base::LogLevel::kError);
+  const auto taken = Server::start({.data_directory = ":memory:", .listen = "127.0.0.1:0"}, *log);
+  REQUIRE(taken);
+  for (const std::string& address : {std::string("nowhere"), (*taken)->address()}) {
+    CAPTURE(address);
+    const std::string data = directory.path + "/data";
+    const auto refused = Server::start({.data_directory = data, .listen = address}, *log);
+    REQUIRE_FALSE(refused);
+    CHECK_FALSE(std::filesystem::exists(data));
+  }
 }
 
 }  // namespace
