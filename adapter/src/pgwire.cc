@@ -7,6 +7,7 @@
 
 #include "pgwire_messages.h"
 #include "pgwire_rows.h"
+#include "pgwire_startup.h"
 
 namespace freshet::adapter {
 namespace {
@@ -14,13 +15,7 @@ namespace {
 using base::Future;
 using base::Unit;
 
-constexpr std::int32_t kProtocol3 = 3 << 16;
-constexpr std::int32_t kCancelCode = (1234 << 16) | 5678;
-constexpr std::int32_t kSslCode = (1234 << 16) | 5679;
-constexpr std::int32_t kGssCode = (1234 << 16) | 5680;
-constexpr SqlState kInvalidAuthorization = "28000";
 constexpr std::size_t kHeaderBytes = 5;  // of a message
-constexpr std::size_t kStartupLimit = 10'000;
 constexpr std::size_t kInboxLimit = 1 << 20;
 constexpr std::size_t kFlushBytes = 64 << 10;
 constexpr std::size_t kRowsAtOnce = 2048;
@@ -181,34 +176,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // ---- Start.
 
   void pump_startup() {
-    MessageReader header(pending());
-    const std::int32_t length = header.int32();
-    if (!header.ok()) return;
-    if (length < 8 || static_cast<std::size_t>(length) > kStartupLimit) {
-      return fatal(sql_error(sqlstate::kProtocolViolation, "invalid length of startup packet"));
-    }
-    const auto whole = static_cast<std::size_t>(length);
-    if (pending().size() < whole) return;
-    const std::string body(pending().substr(4, whole - 4));
-    inbox_start_ += whole;
-    MessageReader in(body);
-    const std::int32_t code = in.int32();
-    if (code == kSslCode || code == kGssCode) {
+    const auto size = startup_size(pending());
+    if (!size) return fatal(size.error());
+    if (!*size) return;
+    auto request = read_startup(pending().substr(0, **size));
+    inbox_start_ += **size;
+    if (!request) return fatal(request.error());
+    if (std::holds_alternative<EncryptionRequest>(*request)) {
       out_.bytes("N");
       return idle();
     }
-    if (code == kCancelCode) {
-      const auto process = static_cast<std::uint32_t>(in.int32());
-      const auto secret = static_cast<std::uint32_t>(in.int32());
-      if (in.ok()) adapter_.cancel(process, secret);
+    if (const auto* cancel = std::get_if<CancelRequest>(&*request)) {
+      adapter_.cancel(cancel->process, cancel->secret);
       return close();
     }
-    if ((code >> 16) != 3) {
-      return fatal(sql_error(sqlstate::kFeatureNotSupported,
-                             "unsupported frontend protocol " + std::to_string(code >> 16) + "." +
-                                 std::to_string(code & 0xffff) + ": server supports 3.0 to 3.0"));
-    }
-    start_session(code, in);
+    start_session(std::move(std::get<SessionRequest>(*request)));
   }
 
   void parameter_changed(const std::string& name, const std::string& value) {
@@ -219,39 +201,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     out_.parameter_status(name, value);
   }
 
-  void start_session(std::int32_t code, MessageReader& in) {
-    SessionStartup startup;
-    startup.user.clear();
-    startup.database.clear();
-    std::vector<std::string> unknown;
-    while (in.ok() && !in.rest().empty() && in.rest()[0] != '\0') {
-      std::string name(in.text());
-      std::string value(in.text());
-      if (name == "user") {
-        startup.user = std::move(value);
-      } else if (name == "database") {
-        startup.database = std::move(value);
-      } else if (name.starts_with("_pq_.")) {
-        unknown.push_back(std::move(name));
-      } else if (name == "options") {
-        split_options(value, startup.variables);
-      } else {
-        startup.variables.emplace_back(std::move(name), std::move(value));
-      }
-    }
-    if (!in.ok()) return fatal(MessageReader::malformed());
-    if (startup.user.empty()) {
-      return fatal(sql_error(kInvalidAuthorization,
-                             "no PostgreSQL user name specified in startup packet"));
-    }
-    if (code != kProtocol3 || !unknown.empty()) {
+  void start_session(SessionRequest request) {
+    if (request.negotiates) {
       out_.begin('v');
       out_.int32(kProtocol3);
-      out_.int32(static_cast<std::int32_t>(unknown.size()));
-      for (const std::string& name : unknown) out_.text(name);
+      out_.int32(static_cast<std::int32_t>(request.unknown_options.size()));
+      for (const std::string& name : request.unknown_options) out_.text(name);
       out_.end();
     }
-    auto session = adapter_.new_session(std::move(startup));
+    auto session = adapter_.new_session(std::move(request.startup));
     if (!session) return fatal(session.error());
     session_ = std::move(*session);
     queue_ = &session_->queue();
@@ -280,33 +238,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
       self->pump();
       self->read_more();
     });
-  }
-
-  // "-c name=value -c name=value", backslash escapes blanks.
-  static void split_options(std::string_view text,
-                            std::vector<std::pair<std::string, std::string>>& variables) {
-    std::vector<std::string> words(1);
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\\' && i + 1 < text.size()) {
-        words.back().push_back(text[++i]);
-      } else if (text[i] == ' ') {
-        if (!words.back().empty()) words.emplace_back();
-      } else {
-        words.back().push_back(text[i]);
-      }
-    }
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      std::string word = words[i];
-      if (word == "-c" && i + 1 < words.size()) {
-        word = words[++i];
-      } else if (word.starts_with("--")) {
-        word = word.substr(2);
-      } else if (word.starts_with("-c")) {
-        word = word.substr(2);
-      }
-      const std::size_t equals = word.find('=');
-      if (equals != std::string::npos) variables.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-    }
   }
 
   // ---- Messages.
