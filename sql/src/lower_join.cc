@@ -7,6 +7,7 @@
 
 #include "hir_build.h"
 #include "lower.h"
+#include "typing.h"
 
 namespace freshet::sql {
 namespace {
@@ -39,8 +40,11 @@ void flatten(const HirRelationPtr& r, std::size_t offset, std::vector<HirRelatio
 
 const expr::FunctionSpec* equality(const repr::SqlType& type) {
   if (type.kind() == repr::TypeKind::kArray) return expr::function_by_signature("=(anyarray,anyarray)");
-  const bool varchar = type.kind() == repr::TypeKind::kVarchar;
-  const std::string name(varchar ? "text" : repr::type_info(type.kind()).pg_name);
+  // As PostgreSQL compares them: by the type that they are a form of.
+  const repr::TypeKind kind = type.kind() == repr::TypeKind::kVarchar ? repr::TypeKind::kText
+                              : is_reg_type(type.kind())              ? repr::TypeKind::kOid
+                                                                      : type.kind();
+  const std::string name(repr::type_info(kind).pg_name);
   return expr::function_by_signature("=(" + name + "," + name + ")");
 }
 
