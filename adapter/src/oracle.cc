@@ -69,8 +69,13 @@ void Oracle::apply_write(SqlTime time) {
 }
 
 void Oracle::extend(std::unique_lock<std::mutex>& lock, SqlTime needed) {
-  if (std::exchange(extending_, true)) return;
+  if (extending_) return;
   const SqlTime until = std::max(scheduler_.clock().wall_micros() + kWindow, needed + kLeast);
+  if (until <= reserved_) {  // The clock was set back: what is reserved must not become less, and will do.
+    renew_at_ = needed + (reserved_ - needed) / 2;
+    return;
+  }
+  extending_ = true;
   lock.unlock();
   reserve_(until).on_ready(scheduler_, [this, needed, until](Result<base::Unit> result) {
     extended(needed, until, std::move(result));
@@ -82,7 +87,7 @@ void Oracle::extended(SqlTime needed, SqlTime until, Result<base::Unit> result) 
   std::unique_lock lock(mutex_);
   extending_ = false;
   if (result && released_) result = ended();
-  if (result && until > reserved_) {
+  if (result) {
     reserved_ = until;
     renew_at_ = needed + (until - needed) / 2;
   }

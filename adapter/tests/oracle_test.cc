@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "oracle.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <freshet/base/sqlstate.h>
 #include <testing/random.h>
@@ -98,6 +99,32 @@ TEST_CASE("oracle: times stay in order whatever the wall clock does", "[adapter]
     }
     while (!f.pending.empty()) f.grant();
   }
+}
+
+TEST_CASE("oracle: a clock set back makes no reservation less, nor one for each read", "[adapter]") {
+  Fixture f(4);
+  (void)f.oracle.read_timestamp();
+  f.grant();
+  const SqlTime reserved = f.asked.back();
+  // Late enough for the next reservation; only then is the clock set back.
+  f.sim.jump_wall_clock(3'000'000);
+  const SqlTime written = f.oracle.write_timestamp();
+  f.oracle.apply_write(written);
+  REQUIRE(written < reserved);
+  f.sim.jump_wall_clock(-30'000'000);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(f.oracle.read_now() == written);
+    while (!f.pending.empty()) f.grant();
+  }
+  CHECK(f.asked == std::vector<SqlTime>{reserved});
+  // Forward again: what is given was covered before.
+  f.sim.jump_wall_clock(30'500'000);
+  const auto later = f.oracle.read_now();
+  REQUIRE(later);
+  CHECK(*later < reserved);
+  CHECK(f.asked[0] == reserved);
+  while (!f.pending.empty()) f.grant();
+  CHECK(std::ranges::is_sorted(f.asked));
 }
 
 /// What outlives a server: the reservation that was made durable last, and the greatest write.
