@@ -101,7 +101,8 @@ Result<expr::DataflowDescription> Dataflows::plan_maintained(std::string name, G
   request.inputs = inputs(catalog, relation.global_ids(), time);
   // A view must not be read through an index that is computed from it.
   request.inputs.indexes.indexes.erase(id);
-  const InlineOptions options = keep_indexed(request.inputs);
+  InlineOptions options = keep_indexed(request.inputs);
+  options.maintained = true;
   request.relation = FRESHET_TRY(inline_views(relation, catalog, options));
   // A view that it reads may bring them in.
   if (sql::has_session_values(request.relation)) {

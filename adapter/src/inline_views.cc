@@ -109,6 +109,12 @@ class Inliner {
 
   Relation resolve(GlobalId id, const Relation& get, std::optional<Error>& failure) {
     if (const SystemRelation* system = catalog_.system_relation(id)) {
+      if (options_.maintained) {
+        failure = sql_error(sqlstate::kFeatureNotSupported,
+                            "what is kept up to date cannot read the system catalog (" + system->item.name.item + ")");
+        failure->hint = "Query it directly, or through a view that is neither materialized nor indexed.";
+        return get;
+      }
       std::vector<std::pair<repr::DatumRow, repr::Diff>> rows;
       for (repr::DatumRow& row : system->rows({catalog_, options_.viewer})) rows.emplace_back(std::move(row), 1);
       return Relation::constant(std::move(rows), get.type());

@@ -15,6 +15,7 @@ struct InlineOptions {
   /// Rows (of the object's columns) a transaction has written and not committed; added to what is read.
   const std::map<GlobalId, storage_api::CollectionUpdates>* overlay = nullptr;
   Viewer viewer{};
+  bool maintained = false;  ///< What is kept up to date cannot read the system's relations: 0A000.
 };
 
 /// A relation over importable ids only: storage collections, and views that `keep` says to read by index.

@@ -189,7 +189,9 @@ Result<Unit> SessionState::replan(PreparedStatement& prepared) {
   const PlannedAgainst against = planning_state();
   if (prepared.planned && prepared.planned->against == against) return Unit{};
   begin_planning();
-  sql::Plan plan = FRESHET_TRY(plan_statement(*prepared.statement, prepared.declared));
+  // What its parameters are was decided when it was first planned: they are read, and were promised, by that.
+  const auto& types = prepared.planned ? prepared.planned->plan.parameter_types : prepared.declared;
+  sql::Plan plan = FRESHET_TRY(plan_statement(*prepared.statement, types));
   StatementDescription description{.parameter_types = plan.parameter_types};
   if (const repr::RelationDesc* desc = plan.result_desc()) description.columns = *desc;
   if (const auto* fetch = plan.as<sql::FetchPlan>()) {

@@ -154,6 +154,10 @@ Result<void> SessionState::set_variable(std::string_view name, const std::option
 
 Future<Outcome> SessionState::end_block(bool commits, bool chain) {
   if (transaction.kind != Transaction::Kind::kExplicit) {
+    if (chain) {
+      return failed<Outcome>(sql_error(sqlstate::kNoActiveSqlTransaction, std::string(commits ? "COMMIT" : "ROLLBACK") +
+                                                                              " AND CHAIN can only be used in transaction blocks"));
+    }
     notice("WARNING", sqlstate::kNoActiveSqlTransaction, "there is no transaction in progress");
   }
   auto begin_next = [self = shared_from_this(), chain, isolation = *variables.get("transaction_isolation"),

@@ -5,6 +5,7 @@
 #include <freshet/base/assert.h>
 #include <freshet/base/guarded.h>
 #include <freshet/base/sqlstate.h>
+#include <freshet/repr/shown_time.h>
 #include <freshet/expr/eval.h>
 #include <freshet/repr/row.h>
 #include <freshet/repr/sql_types.h>
@@ -29,15 +30,22 @@ struct Changes {
   CountedRows returned{};  ///< Rows of the table, for RETURNING.
 };
 
-Result<void> check_positive(const CountedRows& rows) {
+/// Rows that one statement may write, equal ones counted: far from where counts end, which are 64 bits.
+constexpr repr::Diff kMostRows = repr::Diff{1} << 40;
+
+Result<void> check_counts(const CountedRows& rows) {
+  repr::Diff total = 0;
   for (const repr::Diff count : rows.counts) {
     if (count < 0) return fail(sqlstate::kInternalError, "negative multiplicity in a write");
+    if (count > kMostRows || (total += count) > kMostRows) {
+      return fail(sqlstate::kProgramLimitExceeded, "a statement cannot write more than " + std::to_string(kMostRows) + " rows");
+    }
   }
   return {};
 }
 
 Result<Changes> plain_changes(CountedRows rows, bool returning, repr::Diff sign) {
-  FRESHET_TRY(check_positive(rows));
+  FRESHET_TRY(check_counts(rows));
   Changes changes;
   if (rows.counts.empty()) return changes;
   if (returning) changes.returned = rows;
@@ -51,7 +59,7 @@ Result<Changes> plain_changes(CountedRows rows, bool returning, repr::Diff sign)
 
 // Rows (old ++ new): each half is a row of the table.
 Result<Changes> update_changes(const SessionState::ReadResult& read, bool returning) {
-  FRESHET_TRY(check_positive(read.rows));
+  FRESHET_TRY(check_counts(read.rows));
   Changes changes;
   const std::size_t arity = read.types.size() / 2;
   const auto columns = FRESHET_TRY(repr::RowCodec(repr::sql_types(read.types)).decode(read.rows.rows));
@@ -74,7 +82,8 @@ Result<Changes> update_changes(const SessionState::ReadResult& read, bool return
 }
 
 Result<Outcome> outcome_of(const Changes& changes, const std::optional<sql::Returning>& returning,
-                           const repr::RelationDesc& table, std::string verb, std::uint64_t most_bytes) {
+                           const repr::RelationDesc& table, std::string verb, repr::SqlTime time, std::uint64_t most_bytes) {
+  const sql::Bindings bindings{.mz_now = repr::Datum(repr::shown_time(time))};
   auto tag = [verb](std::uint64_t rows) { return verb + std::to_string(rows); };
   if (!returning) return Outcome(CommandDone{tag(changes.count)});
   // One row per copy, then the expressions over the table's columns.
@@ -83,7 +92,7 @@ Result<Outcome> outcome_of(const Changes& changes, const std::optional<sql::Retu
   RowBatch rows = FRESHET_TRY(finish_rows(changes.returned, table.type.columns, all, {}, most_bytes));
   RowBatch out{.columns = {}, .rows = rows.rows};
   for (const expr::Scalar& scalar : returning->expressions) {
-    expr::Evaluated value = expr::evaluate(scalar, rows.columns, rows.rows);
+    expr::Evaluated value = expr::evaluate(sql::bind_scalar(scalar, bindings), rows.columns, rows.rows);
     if (!value.errors.empty()) return fail(value.errors.entries.front().error);
     out.columns.push_back(std::move(value.column));
   }
@@ -132,7 +141,7 @@ class ReadThenWrite : public std::enable_shared_from_this<ReadThenWrite> {
     const repr::SqlTime time = read.time;
     auto changes = compute_(std::move(read), returning_.has_value());
     if (!changes) return failed<Outcome>(changes.error());
-    auto outcome = outcome_of(*changes, returning_, desc_, verb_, session_->max_result_bytes());
+    auto outcome = outcome_of(*changes, returning_, desc_, verb_, time, session_->max_result_bytes());
     if (!outcome) return failed<Outcome>(outcome.error());
     if (!relation_.global_ids().empty() && !session_->transaction.read_at) {
       if (session_->transaction.single) {

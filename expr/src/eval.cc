@@ -85,10 +85,11 @@ class Evaluation {
     return {.column = repr::constant_column(node.value, scalar.type().type, 1), .constant = true};
   }
 
-  Operand run_node(const Scalar& scalar, const Scalar::Failure& node) const {
+  Operand run_node(const Scalar& scalar, const Scalar::Failure& node) const { return failure(scalar, node.error); }
+  static Operand failure(const Scalar& scalar, const Error& error) {
     Operand out{.column = repr::constant_column(repr::Datum(), scalar.type().type, 1),
                 .constant = true};
-    out.errors.add(0, node.error);
+    out.errors.add(0, error);
     return out;
   }
 
@@ -321,7 +322,7 @@ class Evaluation {
   Operand run_node(const Scalar& scalar, const Scalar::MzNow&) const { return unbound(scalar); }
   Operand run_node(const Scalar& scalar, const Scalar::SessionValue&) const { return unbound(scalar); }
   static Operand unbound(const Scalar& scalar) {
-    FRESHET_UNREACHABLE("evaluated before it was substituted", to_string(scalar));
+    return failure(scalar, base::sql_error(base::sqlstate::kInternalError, to_string(scalar) + " has no value here"));
   }
 
   std::span<const Source> sources_;

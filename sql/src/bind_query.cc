@@ -82,6 +82,7 @@ Result<HirScalarPtr> Binder::row_count(const PgQuery__Node* node, const Chain& l
   }
   const HirScalarPtr count = FRESHET_TRY(typing_.coerce_to_int8(std::move(bound), clause));
   if (hir::has_subquery(*count)) return fail(unsupported("a subquery in " + std::string(clause) + " is", count->location));
+  if (hir::has_mz_now(*count)) return fail(unsupported("mz_now() in " + std::string(clause) + " is", count->location));
   return fold(count);
 }
 

@@ -143,14 +143,9 @@ Result<SqlType> Binder::type(const PgQuery__TypeName& name) {
 
 Result<std::vector<SqlType>> Binder::types_of_tree(const PgTree& tree) {
   std::vector<SqlType> types;
-  const PgQuery__Node& root = tree.root();
-  FRESHET_ASSERT(root.node_case == PG_QUERY__NODE__NODE_SELECT_STMT);
-  for (const PgQuery__Node* target : nodes(root.select_stmt->n_target_list, root.select_stmt->target_list)) {
-    const PgQuery__Node* value = target->res_target->val;
-    if (value->node_case != PG_QUERY__NODE__NODE_TYPE_CAST) {
-      return fail(sqlstate::kSyntaxError, "expected a type");
-    }
-    PgQuery__TypeName name = *value->type_cast->type_name;
+  const PgQuery__SelectStmt& select = *tree.root().select_stmt;  // casts of NULL
+  for (const PgQuery__Node* target : nodes(select.n_target_list, select.target_list)) {
+    PgQuery__TypeName name = *target->res_target->val->type_cast->type_name;
     name.location = -1;  // the types were parsed apart from the statement
     types.push_back(FRESHET_TRY(type(name)));
   }

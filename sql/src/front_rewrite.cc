@@ -147,6 +147,38 @@ Error Front::error_at(SqlState state, std::string message, std::size_t token) co
   return error;
 }
 
+namespace {
+
+/// True if the statement is SELECT and a list of `count` expressions without names, and nothing else: what a client wrote
+/// into a template has stayed in its place.
+bool is_bare_list(const PgTree& tree, std::size_t count) {
+  const PgQuery__Node& root = tree.root();
+  if (root.node_case != PG_QUERY__NODE__NODE_SELECT_STMT) return false;
+  const PgQuery__SelectStmt& s = *root.select_stmt;
+  const bool more = s.n_distinct_clause > 0 || s.into_clause != nullptr || s.n_from_clause > 0 || s.where_clause != nullptr ||
+                    s.n_group_clause > 0 || s.having_clause != nullptr || s.n_window_clause > 0 || s.n_values_lists > 0 ||
+                    s.n_sort_clause > 0 || s.limit_offset != nullptr || s.limit_count != nullptr ||
+                    s.n_locking_clause > 0 || s.with_clause != nullptr || s.larg != nullptr || s.rarg != nullptr;
+  if (more || s.n_target_list != count) return false;
+  return std::all_of(s.target_list, s.target_list + count, [](const PgQuery__Node* target) {
+    const PgQuery__ResTarget& result = *target->res_target;
+    return result.name == nullptr || *result.name == '\0';
+  });
+}
+
+/// True if the tree is the casts of NULL that `parse_types` wrote.
+bool is_type_list(const PgTree& tree, std::size_t count) {
+  if (!is_bare_list(tree, count)) return false;
+  const PgQuery__SelectStmt& s = *tree.root().select_stmt;
+  return std::all_of(s.target_list, s.target_list + count, [](const PgQuery__Node* target) {
+    const PgQuery__Node* value = target->res_target->val;
+    return value->node_case == PG_QUERY__NODE__NODE_TYPE_CAST &&
+           value->type_cast->arg->node_case == PG_QUERY__NODE__NODE_A_CONST;
+  });
+}
+
+}  // namespace
+
 Result<PgTreePtr> Front::parse_expression(std::size_t first, std::size_t last) {
   if (first >= last) {
     Work w{.first = first, .last = last, .at = first, .sql = {}};
@@ -164,6 +196,7 @@ Result<PgTreePtr> Front::parse_expression(std::size_t first, std::size_t last) {
   w.body.original = original_;
   w.body.offset = offset_;
   FRESHET_TRY(parse_tree(w));
+  if (!is_bare_list(*w.body.tree, 1)) return fail(syntax_error(w, last));
   return w.body.tree;
 }
 
@@ -178,6 +211,9 @@ Result<PgTreePtr> Front::parse_types(const std::vector<std::pair<std::size_t, st
     Error error = tree.error();
     error.position = error_at(error.sqlstate, "", ranges.front().first).position;
     return fail(std::move(error));
+  }
+  if (!is_type_list(**tree, ranges.size())) {
+    return fail(error_at(sqlstate::kSyntaxError, "expected a type and nothing else", ranges.front().first));
   }
   return tree;
 }

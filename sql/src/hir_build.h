@@ -86,6 +86,7 @@ void visit(const HirScalar& scalar, std::size_t depth, const Visitor& f);
 void visit(const HirRelation& relation, std::size_t depth, const Visitor& f);
 void visit_relations(const HirRelation& relation, const std::function<void(const HirRelation&)>& f);
 bool has_subquery(const HirScalar& scalar);
+bool has_mz_now(const HirScalar& scalar);
 /// Structural equality; places do not count.
 bool equal(const HirScalar& a, const HirScalar& b);
 

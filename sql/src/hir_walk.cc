@@ -160,6 +160,12 @@ bool has_subquery(const HirScalar& scalar) {
          std::ranges::any_of(scalar.arguments, [](const HirScalarPtr& a) { return has_subquery(*a); });
 }
 
+bool has_mz_now(const HirScalar& scalar) {
+  bool found = false;
+  visit(scalar, 0, [&](const HirScalar& node, std::size_t) { found = found || node.kind == HirScalar::Kind::kMzNow; });
+  return found;
+}
+
 bool equal(const HirScalar& a, const HirScalar& b) {
   if (&a == &b) return true;
   if (a.kind != b.kind || !(a.type.type == b.type.type) || a.level != b.level || a.index != b.index) return false;

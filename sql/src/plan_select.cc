@@ -55,12 +55,10 @@ Result<Plan::Node> Planner::select() {
 }
 
 Result<expr::Scalar> Planner::time_scalar(const TimeClause& clause, std::string_view what) {
-  const PgQuery__SelectStmt& wrapper = *clause.tree->root().select_stmt;
-  if (wrapper.n_target_list != 1 || wrapper.n_from_clause > 0) {
-    return fail(error_at(sqlstate::kSyntaxError, std::string(what) + " takes one expression", -1));
-  }
+  const PgQuery__SelectStmt& wrapper = *clause.tree->root().select_stmt;  // of one expression
   Typing& typing = binder_.typing();
   HirScalarPtr time = FRESHET_TRY(binder_.constant_expression(wrapper.target_list[0]->res_target->val, what));
+  if (hir::has_mz_now(*time)) return fail(unsupported("mz_now() in " + std::string(what) + " is", time->location));
   const TypeKind kind = time->type.type.kind();
   if (kind == TypeKind::kUnknown && time->kind == HirScalar::Kind::kLiteral && !time->value.is_null()) {
     // A text is a number of milliseconds or a point in time.

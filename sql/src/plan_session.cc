@@ -110,6 +110,7 @@ Result<Plan::Node> Planner::execute() {
   ExecutePlan plan{.name = stmt.name};
   for (const PgQuery__Node* node : nodes(stmt.n_params, stmt.params)) {
     const HirScalarPtr argument = FRESHET_TRY(binder_.constant_expression(node, "EXECUTE parameters"));
+    if (hir::has_mz_now(*argument)) return fail(unsupported("mz_now() in EXECUTE parameters is", argument->location));
     plan.arguments.push_back(FRESHET_TRY(lower_scalar(argument)));
   }
   return Plan::Node(std::move(plan));

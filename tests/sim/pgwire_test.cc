@@ -263,6 +263,35 @@ TEST_CASE("pgwire: of a large COPY all rows are there or none", "[sim]") {
   CHECK(world.sql("SELECT count(*), count(DISTINCT b) FROM t").value() == TextRows{{"9000", "26"}});
 }
 
+// What a client reads and sends was promised when the statement was first planned, whatever became of its tables.
+TEST_CASE("pgwire: a prepared statement keeps the types of its parameters", "[sim]") {
+  SimWorld world(4);
+  REQUIRE(world.start());
+  const char* types[] = {"int", "text", "bigint", "timestamp", "date", "numeric", "float8", "bool"};
+  for (const char* first : types) {
+    for (const char* then : types) {
+      CAPTURE(first, then);
+      REQUIRE(world.sql("CREATE TABLE p (a " + std::string(first) + ")"));
+      auto client = connect(world);
+      client->send(parse("s", "SELECT a = $1 FROM p") + sync());
+      CHECK(client->received() == "1 ZI");
+      REQUIRE(world.sql("DROP TABLE p"));
+      REQUIRE(world.sql("CREATE TABLE p (a " + std::string(then) + ")"));
+      REQUIRE(world.sql("INSERT INTO p VALUES (NULL)"));
+      const std::string value = std::string_view(first) == "bool" ? "t" : std::string_view(first) == "timestamp" ||
+                                                                                  std::string_view(first) == "date"
+                                                                              ? "2020-01-01"
+                                                                              : "5";
+      client->send(bind("s", {value}) + execute() + sync());
+      const std::string answer = client->received();
+      CHECK((answer == "2 D[NULL] C:SELECT 1 ZI" || answer == "E42883 ZI"));
+      if (std::string_view(first) == then) CHECK(answer.starts_with("2"));
+      client->leave();
+      REQUIRE(world.sql("DROP TABLE p"));
+    }
+  }
+}
+
 // Statements, sessions, connections and their streams wait for each other in circles. Whatever they were about, the
 // end of the server is the end of them all.
 TEST_CASE("pgwire: nothing of a connection outlives the server, wherever it stopped", "[sim][property]") {

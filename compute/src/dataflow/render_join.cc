@@ -19,6 +19,11 @@ ColumnTypes side_by_side(const ColumnTypes& left, const ColumnTypes& right) {
   return types;
 }
 
+/// Counts are 64 bits, and wrap: what is added up stays exact as long as the sum fits.
+Diff product(Diff a, Diff b) {
+  return static_cast<Diff>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
 bool uses_key(const expr::Lir::Join& node, std::size_t input, const expr::ArrangementKey& key) {
   const auto in = [&](std::size_t source, const auto& stages) {
     if (source == input && !stages.empty() && stages.front().stream_key == key) return true;
@@ -46,7 +51,7 @@ typename Renderer<T>::Joined Renderer<T>::join_stage(const BundleArrangement<T>&
       stream.oks, lookup.oks,
       [layout](std::string_view key, std::string_view first, std::string_view second, const T& time,
                Diff diff1, Diff diff2, Matches<T>& out) {
-        layout->emit(key, first, second, time, diff1 * diff2, out);
+        layout->emit(key, first, second, time, product(diff1, diff2), out);
       },
       {.name = "Join", .container = kChunkRows});
   const auto rows = split<Rows<T>, ErrorUpdates<T>>(matches, "JoinRows", timely::Pipeline{},
@@ -140,7 +145,7 @@ RowStream<T> Renderer<T>::semi_join(const BundleArrangement<T>& left, const Arra
   const auto matches = differential::join_core<Matches<T>>(
       left.oks, keys,
       [layout](std::string_view key, std::string_view first, std::string_view, const T& time, Diff diff1,
-               Diff diff2, Matches<T>& out) { layout->emit(key, first, {}, time, diff1 * diff2, out); },
+               Diff diff2, Matches<T>& out) { layout->emit(key, first, {}, time, product(diff1, diff2), out); },
       {.name = "SemiJoin", .container = kChunkRows});
   return split<Rows<T>, ErrorUpdates<T>>(matches, "SemiJoinRows", timely::Pipeline{},
                                          [layout] { return MatchesToRows<T>(layout); })
