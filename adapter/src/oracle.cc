@@ -9,7 +9,7 @@ namespace freshet::adapter {
 namespace {
 /// How far a reservation reaches beyond the clock, and at least beyond the time that needs it. The next is fetched when
 /// half of it is used.
-constexpr SqlTime kWindow = 4'000'000;
+constexpr SqlTime kWindow = 2'000'000;
 constexpr SqlTime kLeast = 10'000;
 
 base::Unexpected ended() {

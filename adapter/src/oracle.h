@@ -4,9 +4,9 @@
 /// A read gets the wall clock, but never less than a write that was acknowledged or a read that was given before;
 /// a write gets more than every time given before. Times are promised only below a durable reservation, which
 /// is extended ahead of need while the oracle is used, and costs nothing while it is not; a restart
-/// begins above it, so that no promise is broken by a crash or a clock set back. A reservation reaches a few seconds
+/// begins above it, so that no promise is broken by a crash or a clock set back. A reservation reaches two seconds
 /// beyond the clock, and hardly beyond what was given where that is ahead of the clock: however often a server dies, its
-/// times run ahead by seconds at most, until the clock has caught up. A server that ends takes the rest back.
+/// times run ahead by about that at most, until the clock has caught up. A server that ends takes the rest back.
 ///
 /// Thread safety: all methods.
 #pragma once

@@ -107,7 +107,7 @@ TEST_CASE("oracle: a clock set back makes no reservation less, nor one for each 
   f.grant();
   const SqlTime reserved = f.asked.back();
   // Late enough for the next reservation; only then is the clock set back.
-  f.sim.jump_wall_clock(3'000'000);
+  f.sim.jump_wall_clock(1'500'000);
   const SqlTime written = f.oracle.write_timestamp();
   f.oracle.apply_write(written);
   REQUIRE(written < reserved);
@@ -118,7 +118,7 @@ TEST_CASE("oracle: a clock set back makes no reservation less, nor one for each 
   }
   CHECK(f.asked == std::vector<SqlTime>{reserved});
   // Forward again: what is given was covered before.
-  f.sim.jump_wall_clock(30'500'000);
+  f.sim.jump_wall_clock(30'250'000);
   const auto later = f.oracle.read_now();
   REQUIRE(later);
   CHECK(*later < reserved);
