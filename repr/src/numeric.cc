@@ -18,7 +18,7 @@ base::Unexpected division_by_zero() { return fail(sqlstate::kDivisionByZero, "di
 // value * 10^exponent; false if it does not fit.
 bool scale_up(Int128 value, int exponent, Int128& out) {
   if (value == 0) return out = 0, true;
-  if (exponent >= static_cast<int>(kPowersOfTen.size())) return false;
+  if (exponent < 0 || exponent >= static_cast<int>(kPowersOfTen.size())) return false;
   return !__builtin_mul_overflow(value, kPowersOfTen[static_cast<std::size_t>(exponent)], &out) &&
          out >= -kInt128Max;
 }
@@ -203,14 +203,15 @@ Result<Numeric> Numeric::divide(const Numeric& other) const {
   if (!is_finite() || !other.is_finite()) return divide_special(*this, other);
   if (other.is_zero()) return division_by_zero();
   const int scale = division_scale(*this, other);
-  // (a / 10^s) / (b / 10^t) at `scale` digits is a * 10^(scale - s + t) / b.
+  // (a / 10^s) / (b / 10^t) at `scale` digits is a * 10^(scale - s + t) / b. The scale of a result is bounded, that of
+  // an operand is not by the same: the exponent may be negative.
   const int shift = scale - scale_ + other.scale_;
   Int128 numerator;
   if (kind_ == Kind::kSmall && other.kind_ == Kind::kSmall && scale_up(small(), shift, numerator)) {
     return Access::make(divide_rounded_small(numerator, other.small()), scale);
   }
-  BigInt top = Access::parts(*this).coefficient * power_of_ten(shift);
-  BigInt bottom = Access::parts(other).coefficient;
+  BigInt top = Access::parts(*this).coefficient * power_of_ten(std::max(shift, 0));
+  BigInt bottom = Access::parts(other).coefficient * power_of_ten(std::max(-shift, 0));
   if (bottom < 0) {
     top = -top;
     bottom = -bottom;

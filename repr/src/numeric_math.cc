@@ -299,10 +299,14 @@ Result<Numeric> Numeric::sqrt() const {
   const int scale = display_scale(kMinSignificantDigits - before, {scale_});
   const BigParts parts = Access::parts(*this);
   const int up = 2 * scale - parts.scale;
-  BigInt radicand = parts.coefficient * power_of_ten(std::max(up, 0));
+  const BigInt unit = power_of_ten(std::max(-up, 0));  // of what is cut off
+  const BigInt scaled = parts.coefficient * power_of_ten(std::max(up, 0));
+  const BigInt radicand = scaled / unit;
+  const BigInt cut = scaled - radicand * unit;
   BigInt rest;
   BigInt root = boost::multiprecision::sqrt(radicand, rest);
-  if (rest > root) ++root;
+  // Up where radicand + cut / unit >= (root + 1/2)^2.
+  if (rest > root || (rest == root && 4 * cut >= unit)) ++root;
   return checked(root, scale);
 }
 
