@@ -220,6 +220,7 @@ class Boot : public std::enable_shared_from_this<Boot> {
     s.compute->send(compute_api::CreateInstance{
         {.workers = s.config.workers, .max_result_bytes = s.config.max_result_bytes}});
     const CatalogPtr catalog = s.catalog.get();
+    if (!s.config.maintain) return leave_dataflows(*catalog);
     std::map<GlobalId, SqlTime> view_times;
     for (const auto& [id, entry] : catalog->entries()) {
       if (entry->item.kind != sql::ItemKind::kMaterializedView) continue;
@@ -237,6 +238,21 @@ class Boot : public std::enable_shared_from_this<Boot> {
     s.compute->send(compute_api::InitializationComplete{});
     history_.clear();
     s.log.info("catalog is open", {{"objects", catalog->entries().size()}});
+    return Unit{};
+  }
+
+  // What could not be read up to date is not read at all. The next start goes on from where everything was.
+  Result<Unit> leave_dataflows(const Catalog& catalog) {
+    Services& s = *services_;
+    for (const auto& [id, entry] : catalog.entries()) {
+      if (entry->item.kind != sql::ItemKind::kMaterializedView) continue;  // and what has an index is read without
+      Error error = sql_error(sqlstate::kObjectNotInPrerequisiteState, "\"" + entry->item.name.item + "\" is not kept up to date");
+      error.hint = "The server was started with --maintain off. Drop what must not start, and start it without.";
+      s.compute->mark_failed(id, std::move(error));
+    }
+    s.compute->send(compute_api::InitializationComplete{});
+    s.kept_history = std::move(history_);
+    s.log.warn("views and indexes are not kept up to date", {{"objects", catalog.entries().size()}});
     return Unit{};
   }
 

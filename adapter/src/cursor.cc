@@ -16,7 +16,10 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
 
   Future<RowBatch> next(std::size_t most) {
     if (buffered.rows > start) return Future<RowBatch>::ready(take(most));
-    if (failure) return failed<RowBatch>(*failure);
+    if (failure && !std::exchange(told, true)) return failed<RowBatch>(*failure);
+    if (failure) {
+      return failed<RowBatch>(sql_error(sqlstate::kObjectNotInPrerequisiteState, "the cursor has ended with an error"));
+    }
     if (ended) return Future<RowBatch>::ready(RowBatch{});
     wanted = most;
     waiting.emplace();
@@ -43,6 +46,7 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
     auto promise = std::move(*waiting);
     waiting.reset();
     if (failure) {
+      told = true;
       promise.resolve(fail(*failure));
     } else {
       promise.resolve(take(wanted));
@@ -68,7 +72,8 @@ struct CursorStream::State : std::enable_shared_from_this<State> {
   std::size_t start = 0;
   std::size_t wanted = 0;
   std::optional<base::Promise<RowBatch>> waiting;
-  std::optional<Error> failure;
+  std::optional<Error> failure;  ///< Of the stream, which has no more rows then.
+  bool told = false;             ///< To a FETCH; the next ones learn that it has ended.
   bool asked = false;
   bool ended = false;
 };

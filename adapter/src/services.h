@@ -46,6 +46,7 @@ struct Services {
   AdapterConfig config;
   // Answers still owed hold sessions, which release holds and dataflows as they go: so these outlive them.
   std::unique_ptr<Holds> holds;
+  std::vector<Hold> kept_history;  ///< What dataflows that were not started need when they are.
   std::unique_ptr<ComputeClient> compute;
   std::unique_ptr<Dataflows> dataflows;
   std::unique_ptr<Oracle> oracle;

@@ -270,17 +270,16 @@ Future<Outcome> SessionState::execute(const std::string& name, bool last) {
         sql_error(sqlstate::kInvalidCursorName, "portal \"" + name + "\" does not exist"));
   }
   Portal& portal = it->second;
+  if (portal.planned == nullptr && !portal.rest && !portal.cursor) return Future<Outcome>::ready(Outcome(Nothing{}));
+  const bool ends = portal.planned != nullptr && ends_transaction(portal.planned->statement.kind());
+  if (transaction.failed && !ends) return failed<Outcome>(aborted());
   if (portal.rest) {
     Rows rest = std::move(*portal.rest);
     portal.rest.reset();
     return Future<Outcome>::ready(Outcome(std::move(rest)));
   }
   if (portal.cursor) return Future<Outcome>::ready(Outcome(fetch(portal, UINT64_MAX, std::nullopt, "SELECT ")));
-  if (portal.planned == nullptr) return Future<Outcome>::ready(Outcome(Nothing{}));
   const PlannedStatement& planned = *portal.planned;
-  if (transaction.failed && !ends_transaction(planned.statement.kind())) {
-    return failed<Outcome>(aborted());
-  }
   if (std::exchange(portal.executed, true)) {
     if (portal.tag) return Future<Outcome>::ready(Outcome(CommandDone{portal.tag(0)}));
     fail_transaction();

@@ -30,6 +30,7 @@ constexpr std::string_view kUsage =
   --max-connections N      sessions at once (default 5000)
   --engine dataflow|naive  naive recomputes everything and is for tests
   --storage durable|memory memory needs --data-dir :memory: and does without persist (tests)
+  --maintain on|off        off starts no view and no index, so that one which cannot be started is dropped
   --compute-through-bytes on|off
                            on sends every command to the engine and every response as bytes (tests)
   --log-level LEVEL        debug, info, warn or error (default info)
@@ -71,7 +72,7 @@ freshet::Result<freshet::base::LogLevel> log_level(std::string_view name, const 
 
 constexpr std::string_view kNames[] = {"--data-dir", "--listen",   "--workers",
                                        "--threads",  "--max-connections", "--engine",
-                                       "--storage",  "--compute-through-bytes", "--log-level"};
+                                       "--storage",  "--maintain", "--compute-through-bytes", "--log-level"};
 
 freshet::Result<void> set(Options& options, std::string_view name, std::string value) {
   if (name == "--data-dir") {
@@ -90,6 +91,8 @@ freshet::Result<void> set(Options& options, std::string_view name, std::string v
   } else if (name == "--storage") {
     const bool memory = FRESHET_TRY(one_of(name, value, "memory", "durable"));
     options.server.storage = memory ? ServerConfig::Storage::kMemory : ServerConfig::Storage::kDurable;
+  } else if (name == "--maintain") {
+    options.server.maintain = FRESHET_TRY(one_of(name, value, "on", "off"));
   } else if (name == "--compute-through-bytes") {
     options.server.commands_through_bytes = FRESHET_TRY(one_of(name, value, "on", "off"));
   } else {

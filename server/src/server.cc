@@ -69,6 +69,7 @@ class ServerProcess final : public Server {
         wait(*scheduler_, adapter::Adapter::start({*scheduler_, *storage_, *compute_, log_, metrics_},
                                                   {.workers = config_.workers,
                                                    .max_connections = config_.max_connections,
+                                                   .maintain = config_.maintain,
                                                    .seed = seed_})));
     if (listener_ == nullptr) return {};
     listener_->accept([this](std::unique_ptr<adapter::Transport> transport) {

@@ -263,6 +263,33 @@ TEST_CASE("pgwire: of a large COPY all rows are there or none", "[sim]") {
   CHECK(world.sql("SELECT count(*), count(DISTINCT b) FROM t").value() == TextRows{{"9000", "26"}});
 }
 
+TEST_CASE("pgwire: a failed block runs no portal, and a cursor tells its error once", "[sim]") {
+  SimWorld world(6);
+  REQUIRE(world.start());
+  REQUIRE(world.sql("CREATE TABLE t (k int)"));
+  auto client = connect(world);
+  client->send(query("BEGIN"));
+  client->send(parse("s", "SELECT generate_series(1, 9)") + bind("s", {}) + execute(2) + message('H', ""));
+  CHECK(client->received() == "C:BEGIN ZT 1 2 D[1] D[2] s");
+  client->send(parse("bad", "SELECT nothing") + sync());
+  CHECK(client->received() == "E42703 ZE");
+  client->send(execute(2) + sync());
+  CHECK(client->received() == "E25P02 ZE");
+  client->send(query("ROLLBACK"));
+  CHECK(client->received() == "C:ROLLBACK ZI");
+  // The subscription's table goes while nobody waits for its rows.
+  client->send(query("DECLARE c CURSOR WITH HOLD FOR SUBSCRIBE t WITH (SNAPSHOT = false)"));
+  CHECK(client->received() == "C:DECLARE CURSOR ZI");
+  client->send(query("FETCH 1 c WITH (TIMEOUT = '1ms')"));
+  CHECK(client->received() == "T C:FETCH 0 ZI");
+  REQUIRE(world.sql("DROP TABLE t"));
+  client->settle();
+  client->send(query("FETCH 3 c"));
+  CHECK(client->received() == "T E42P01 ZI");
+  client->send(query("FETCH 3 c"));
+  CHECK(client->received() == "T E55000 ZI");
+}
+
 // What a client reads and sends was promised when the statement was first planned, whatever became of its tables.
 TEST_CASE("pgwire: a prepared statement keeps the types of its parameters", "[sim]") {
   SimWorld world(4);

@@ -63,6 +63,8 @@ class SimWorld {
         consensus_(freshet::persist::make_memory_consensus()) {}
   ~SimWorld() { kill(); }
 
+  bool maintain = true;  ///< As the server's option, of the next start.
+
   SimScheduler& sim() { return sim_; }
   freshet::adapter::Adapter& adapter() { return *server_->adapter; }
   freshet::base::Scheduler& scheduler() { return *server_->process; }
@@ -81,7 +83,7 @@ class SimWorld {
     make_compute();
     s.adapter = FRESHET_TRY(sim_.wait(freshet::adapter::Adapter::start(
         {*s.process, *s.storage, *s.compute, *log_, s.metrics},
-        {.workers = engine_.workers, .seed = sim_.random().next()})));
+        {.workers = engine_.workers, .maintain = maintain, .seed = sim_.random().next()})));
     session_ = FRESHET_TRY(s.adapter->new_session({}));
     return {};
   }

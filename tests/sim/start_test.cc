@@ -56,6 +56,39 @@ TEST_CASE("sim start: views over tables go on after kills with writes and time b
   }
 }
 
+// The way out where a view ends the server whenever it starts: a life without views, in which it is dropped.
+TEST_CASE("sim start: without what is kept up to date, and then with it again", "[sim]") {
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    CAPTURE(seed);
+    SimWorld world(seed, engine_of(seed));
+    REQUIRE(world.start());
+    REQUIRE(world.sql("CREATE TABLE t (k int, v int)"));
+    REQUIRE(world.sql("INSERT INTO t VALUES (1, 1), (2, 5)"));
+    REQUIRE(world.sql("CREATE MATERIALIZED VIEW good AS SELECT sum(v) AS s FROM t"));
+    REQUIRE(world.sql("CREATE MATERIALIZED VIEW bad AS SELECT max(v) AS m FROM t"));
+    REQUIRE(world.sql("CREATE INDEX by_k ON t (k)"));
+    REQUIRE(world.sql("CREATE INDEX by_s ON good (s)"));
+    CHECK(joined(world.sql("SELECT * FROM good")) == "6 ");
+    world.kill();
+    world.maintain = false;
+    REQUIRE(world.start());
+    CHECK_THAT(joined(world.sql("SELECT * FROM good")), Catch::StartsWith("error 55000"));
+    CHECK_THAT(joined(world.sql("SELECT * FROM bad, t")), Catch::StartsWith("error 55000"));
+    CHECK(joined(world.sql("SELECT v FROM t WHERE k = 2")) == "5 ");
+    REQUIRE(world.sql("INSERT INTO t VALUES (3, 7)"));
+    world.sim().run_for(std::chrono::seconds(20));
+    REQUIRE(world.sql("INSERT INTO t VALUES (4, 8)"));
+    REQUIRE(world.sql("DROP MATERIALIZED VIEW bad"));
+    REQUIRE(world.sql("DROP INDEX by_k"));
+    world.kill();
+    world.maintain = true;
+    REQUIRE(world.start());
+    CHECK(joined(world.sql("SELECT * FROM good")) == "21 ");
+    CHECK_THAT(joined(world.sql("SELECT * FROM bad")), Catch::StartsWith("error 42P01"));
+    CHECK(joined(world.sql("SELECT v FROM t WHERE k = 4")) == "8 ");
+  }
+}
+
 // Times are promised ahead of the clock. What was promised and not given is taken back by a server that ends, and is
 // never more than a few seconds however often one is killed.
 TEST_CASE("sim start: however often a server starts, its time is the clock's", "[sim]") {

@@ -22,6 +22,8 @@ struct AdapterConfig {
   std::uint32_t workers = 1;
   std::uint32_t max_connections = 5000;
   std::uint64_t max_result_bytes = 1ULL << 30;
+  /// False: no materialized view (55000 to who reads it) and no index is started; they can be dropped.
+  bool maintain = true;
   /// Seeds process ids, secrets and peek ids.
   std::uint64_t seed = 0;
 };

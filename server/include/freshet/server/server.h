@@ -41,6 +41,8 @@ struct ServerConfig {
   enum class Storage : std::uint8_t { kDurable, kMemory };
   /// kMemory: without persist; only with the data directory ":memory:".
   Storage storage = Storage::kDurable;
+  /// False: nothing is kept up to date in this life, so that a view which ends the server can be dropped.
+  bool maintain = true;
 };
 
 class Server {
