@@ -89,6 +89,7 @@ Result<Datum> stack(const std::vector<Datum>& arrays) {
       return fail(sqlstate::kArraySubscriptError, "cannot accumulate empty arrays");
     }
     if (out.dimensions.empty()) {
+      if (array.dimensions.size() == kMostDimensions) return too_many_dimensions(kMostDimensions + 1);
       out.dimensions.push_back({1, static_cast<std::int32_t>(arrays.size())});
       out.dimensions.insert(out.dimensions.end(), array.dimensions.begin(), array.dimensions.end());
     } else if (!std::equal(array.dimensions.begin(), array.dimensions.end(), out.dimensions.begin() + 1,

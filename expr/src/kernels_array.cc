@@ -47,6 +47,7 @@ Result<Datum> construct(const KernelCall& call, std::size_t row) {
     if (bytes > kMostValueBytes) return too_large();
     const ArrayValue& array = *datum.get<std::shared_ptr<const ArrayValue>>();
     if (!any) {
+      if (array.dimensions.size() == kMostDimensions) return too_many_dimensions(kMostDimensions + 1);
       out.dimensions.push_back({1, static_cast<I4>(count)});
       out.dimensions.insert(out.dimensions.end(), array.dimensions.begin(), array.dimensions.end());
       any = true;

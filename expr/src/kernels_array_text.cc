@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// array_to_string and string_to_array.
+#include <algorithm>
 #include <string>
 
 #include <freshet/repr/utf8.h>
 
 #include "array_kernels.h"
+#include "value_size.h"
 
 namespace freshet::expr {
 namespace {
@@ -38,12 +40,27 @@ Result<Datum> to_string(const KernelCall& call, std::size_t row) {
   return Datum(std::move(out));
 }
 
+// How many parts there are, before the memory for them is taken.
+std::size_t count_parts(View text, const std::optional<std::string>& separator) {
+  if (!separator.has_value()) {
+    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  }
+  if (separator->empty()) return 1;
+  std::size_t parts = 1;
+  for (std::size_t at = text.find(*separator); at != View::npos; at = text.find(*separator, at + separator->size())) ++parts;
+  return parts;
+}
+
 Result<Datum> from_string(const KernelCall& call, std::size_t row) {
   const auto text = text_at(call, 0, row);
   if (!text.has_value()) return Datum();
   const auto separator = text_at(call, 1, row);
   const auto null_text = text_at(call, 2, row);
+  const std::size_t parts = count_parts(*text, separator);
+  if (parts > kMostElements) return too_many_elements();
+  if (8 * parts + text->size() > kMostValueBytes) return too_large();
   std::vector<Datum> out;
+  out.reserve(parts);
   const auto push = [&](View part) {
     if (null_text.has_value() && part == *null_text) {
       out.emplace_back();

@@ -17,6 +17,7 @@ namespace freshet::expr {
 inline constexpr std::size_t kMostValueBytes = (std::size_t{1} << 30) - 1 - 4;
 /// Of all values of a chunk's column together. Offsets in a column have 32 bits.
 inline constexpr std::size_t kMostColumnBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMostDimensions = 6;
 inline constexpr std::size_t kMostElements = (std::size_t{1} << 27) - 1;
 
 inline base::Unexpected too_large() {
@@ -27,6 +28,11 @@ inline bool is_too_large(const Error& error) { return error.sqlstate == sqlstate
 inline base::Unexpected too_many_elements() {
   return fail(sqlstate::kProgramLimitExceeded,
               "array size exceeds the maximum allowed (" + std::to_string(kMostElements) + ")");
+}
+
+inline base::Unexpected too_many_dimensions(std::size_t dimensions) {
+  return fail(sqlstate::kProgramLimitExceeded, "number of array dimensions (" + std::to_string(dimensions) +
+                                                   ") exceeds the maximum allowed (" + std::to_string(kMostDimensions) + ")");
 }
 
 /// May `bytes` become a value behind `used` bytes of the same column?

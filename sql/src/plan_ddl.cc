@@ -549,7 +549,7 @@ Result<Plan::Node> Planner::create_source() {
     if (option.name == "SCALE FACTOR" && tpch) {
       plan.scale_factor = FRESHET_TRY(number_option<double>(option));
       if (plan.scale_factor <= 0.0 || plan.scale_factor > 10'000.0) {
-        return fail(error_at(sqlstate::kInvalidParameterValue, "SCALE FACTOR must be above 0", option.location));
+        return fail(error_at(sqlstate::kInvalidParameterValue, "SCALE FACTOR must be above 0, and 10000 at most", option.location));
       }
     } else if (option.name == "TICK INTERVAL") {
       plan.tick_micros = FRESHET_TRY(interval_micros(option.value.value_or(""), "TICK INTERVAL", option.location));
