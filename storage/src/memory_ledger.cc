@@ -203,8 +203,12 @@ class MemoryReader final : public LedgerReader {
         self->next_upper = new_upper;
         return Future<LedgerChunk>::ready(self->take());
       }
-      return std::move(waiting).and_then(self->scheduler,
-                                         [self](LedgerChunk) { return next(self); });
+      // The group keeps who waits, and the reader keeps the group.
+      return std::move(waiting).and_then(
+          self->scheduler, [weak = std::weak_ptr<State>(self)](LedgerChunk) -> Future<LedgerChunk> {
+            if (const auto alive = weak.lock()) return next(alive);
+            return Future<LedgerChunk>::ready(fail(ErrorCode::kCancelled, "the reader was closed"));
+          });
     }
 
     LedgerChunk take() {

@@ -119,6 +119,26 @@ TEST_CASE("tables: rows staged ahead are there with their commit, and not before
   f.storage.reset();
 }
 
+TEST_CASE("memory ledger: a group goes, though a reader of it waits", "[storage]") {
+  SimScheduler sim(1);
+  auto& process = sim.new_process();
+  auto ledger = make_memory_ledger(process);
+  auto group = sim.wait(ledger->open("tables")).value();
+  const GlobalId id{GlobalId::Kind::kUser, 1};
+  REQUIRE(sim.wait(group->commit({.create = {{.id = id, .start = 5}}})));
+  auto reader = sim.wait(group->read(id, 5)).value();
+  REQUIRE(sim.wait(reader->next()));  // up to where it begins
+  auto pending = std::make_unique<base::Future<LedgerChunk>>(reader->next());
+  sim.run_ready();
+  CHECK_FALSE(pending->is_ready());
+  const std::weak_ptr<LedgerGroup> left = group;
+  pending.reset();
+  reader.reset();
+  group.reset();
+  ledger.reset();
+  CHECK(left.expired());
+}
+
 TEST_CASE("views: nobody reads them before their first append, and demands reach the writer",
           "[storage]") {
   Fixture f;
