@@ -19,13 +19,13 @@ base::Unexpected ended() {
 
 Oracle::Oracle(base::Scheduler& scheduler, SqlTime floor, Reserve reserve)
     : scheduler_(scheduler), reserve_(std::move(reserve)), last_read_(floor), last_write_(floor),
-      applied_(floor) {}
+      applied_(floor), given_(floor) {}
 
 base::Future<SqlTime> Oracle::read_timestamp() {
   std::unique_lock lock(mutex_);
   if (released_) return base::Future<SqlTime>::ready(ended());
   const SqlTime time = next_read(lock);
-  if (time < reserved_) return base::Future<SqlTime>::ready(time);
+  if (time < reserved_) return base::Future<SqlTime>::ready(given_ = time);
   // In line before (another) reservation starts: the first may have failed meanwhile, when nobody waited for it.
   waiting_.push_back({time, {}});
   auto answer = waiting_.back().promise.future();
@@ -37,7 +37,8 @@ std::optional<SqlTime> Oracle::read_now() {
   std::unique_lock lock(mutex_);
   if (released_) return std::nullopt;
   const SqlTime time = next_read(lock);
-  return time < reserved_ ? std::optional(time) : std::nullopt;
+  if (time >= reserved_) return std::nullopt;
+  return given_ = time;
 }
 
 SqlTime Oracle::next_read(std::unique_lock<std::mutex>& lock) {
@@ -91,13 +92,16 @@ void Oracle::extended(SqlTime needed, SqlTime until, Result<base::Unit> result) 
     reserved_ = until;
     renew_at_ = needed + (until - needed) / 2;
   }
+  // On a disk that is full readers stay below what was reserved, as long as nothing newer was given or written.
+  const bool stays = !result && !released_ && reserved_ > std::max(given_, applied_);
   auto waiting = std::exchange(waiting_, {});
   SqlTime most = 0;
   for (Waiting& reader : waiting) {
-    if (!result) {
+    if (stays || (result && reader.time < reserved_)) {
+      given_ = std::max(given_, std::min(reader.time, reserved_ - 1));
+      reader.promise.resolve(given_);
+    } else if (!result) {
       reader.promise.resolve(base::Unexpected(result.error()));
-    } else if (reader.time < reserved_) {
-      reader.promise.resolve(reader.time);
     } else {
       most = std::max(most, reader.time);
       waiting_.push_back(std::move(reader));

@@ -31,7 +31,8 @@ class Oracle {
   /// `floor`: every time promised in earlier lives is below it.
   Oracle(base::Scheduler& scheduler, SqlTime floor, Reserve reserve);
 
-  /// For a read that must see everything acknowledged before now. Waits only while the reservation is extended.
+  /// For a read that must see everything acknowledged before now. Waits only while the reservation is extended; where it
+  /// cannot be, time stands still below the one that is.
   base::Future<SqlTime> read_timestamp();
   /// The same if it need not wait; nothing otherwise.
   std::optional<SqlTime> read_now();
@@ -57,6 +58,7 @@ class Oracle {
   SqlTime last_read_;
   SqlTime last_write_;
   SqlTime applied_;
+  SqlTime given_;  ///< The greatest time that a read was answered with.
   SqlTime reserved_ = 0;
   SqlTime renew_at_ = 0;  ///< A read at this time or later asks for the next reservation.
   bool extending_ = false;

@@ -61,6 +61,34 @@ TEST_CASE("oracle: a reservation that fails fails those who wait, and the next r
   CHECK(f.sim.wait(std::move(second)));
 }
 
+TEST_CASE("oracle: while no reservation can be made reads stay below the last, until something newer is written", "[adapter]") {
+  Fixture f(5);
+  (void)f.oracle.read_timestamp();
+  f.grant();
+  const SqlTime reserved = f.asked.back();
+  f.sim.jump_wall_clock(60'000'000);
+  const auto refused = [&] {
+    auto answer = f.oracle.read_timestamp();
+    REQUIRE(f.pending.size() == 1);
+    f.pending.front().resolve(fail(ErrorCode::kExhausted, "the disk is full"));
+    f.pending.clear();
+    f.sim.run_ready();
+    return f.sim.wait(std::move(answer));
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto time = refused();
+    REQUIRE(time);
+    CHECK(*time == reserved - 1);
+  }
+  CHECK_FALSE(f.oracle.read_now().has_value());
+  f.pending.clear();
+  f.sim.run_ready();
+  f.oracle.apply_write(f.oracle.write_timestamp());
+  const auto time = refused();
+  REQUIRE_FALSE(time);
+  CHECK(time.error().message == "the disk is full");
+}
+
 TEST_CASE("oracle: times stay in order whatever the wall clock does", "[adapter][property]") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
